@@ -1,0 +1,41 @@
+"""Transduce: the Transformer of *Attention Is All You Need*, from parallel text to a translator.
+
+The names below are the public surface. They are resolved on first use (PEP 562), so that
+``import transduce`` stays light and does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transduce.decoding.translator import Translator as Translator
+    from transduce.errors import TransduceError as TransduceError
+    from transduce.evaluation.evaluate import evaluate as evaluate
+    from transduce.model.config import ModelConfig as ModelConfig
+    from transduce.model.transformer import Transformer as Transformer
+    from transduce.training.run import train as train
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "ModelConfig": "transduce.model.config",
+    "Transformer": "transduce.model.transformer",
+    "TransduceError": "transduce.errors",
+    "Translator": "transduce.decoding.translator",
+    "evaluate": "transduce.evaluation.evaluate",
+    "train": "transduce.training.run",
+}
+
+__all__ = ["ModelConfig", "Transformer", "TransduceError", "Translator", "__version__", "evaluate", "train"]  # noqa: F822
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'transduce' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,141 @@
+"""The ``transduce`` command: its sub-commands, and what becomes of an exception.
+
+Nothing heavy is imported here or at the top of any module of this package: ``transduce --help`` does not
+load torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+from typer.main import get_command
+
+from transduce import __version__
+from transduce.errors import TransduceError
+
+# name, what it does, an example: in the order in which a new user meets them.
+_COMMANDS = (
+    ("demo", "See it work: a corpus, a model and translations in minutes.", "demo"),
+    (
+        "train",
+        "Train a translator from parallel text.",
+        "train --source train.en --target train.de --output model",
+    ),
+    ("translate", "Translate lines of text.", "translate model < in.en > out.de"),
+    (
+        "evaluate",
+        "Score a translator, or a file of translations.",
+        "evaluate model --source test.en --reference test.de",
+    ),
+    ("average", "Average checkpoints into one model.", "average run --last 5 --output averaged"),
+    ("corpus", "Generate the embedded parallel corpus.", "corpus generate --pairs 10000 --output corpus"),
+    ("doctor", "Say what this machine offers and what is missing.", "doctor"),
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"transduce {__version__}")
+        raise typer.Exit
+
+
+def _no_command(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Transduce: from parallel text to a translator, by the Transformer of 2017."""
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
+
+
+def build_app() -> typer.Typer:
+    """The typer application with every command."""
+    width = max(len(name) for name, _, _ in _COMMANDS)
+    examples = "\n".join(f"{name:{width}}  transduce {example}" for name, _, example in _COMMANDS)
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        epilog=f"\b\nExamples:\n{examples}\n",
+    )
+    app.callback(invoke_without_command=True)(_no_command)
+    for name, summary, example in _COMMANDS:
+        try:
+            module: Any = importlib.import_module(f"transduce.cli.{name}")
+        except ModuleNotFoundError:
+            continue
+        if name == "corpus":
+            app.add_typer(module.app, name=name, short_help=summary)
+        else:
+            app.command(name, short_help=summary, epilog=f"Example: transduce {example}")(
+                getattr(module, name)
+            )
+    return app
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code of the command line ``arguments`` (default: the process's own).
+
+    0 done, 1 the data or the run failed, 2 the call was wrong, 130 interrupted. Errors and warnings are one
+    line each on stderr; TRANSDUCE_DEBUG=1 adds the traceback.
+    """
+    shown, warnings.formatwarning = warnings.formatwarning, _format_warning
+    try:
+        code = _run(list(sys.argv[1:] if arguments is None else arguments))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # The reader has left (`| head`). What is still buffered must not be flushed at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except Exception as error:
+        if os.environ.get("TRANSDUCE_DEBUG", "0") not in ("", "0"):
+            traceback.print_exc()
+        message, code = _explain(error)
+        print(f"transduce: error: {message}", file=sys.stderr)
+        return code
+    finally:
+        warnings.formatwarning = shown
+
+
+def _run(arguments: list[str]) -> int:
+    command = get_command(build_app())
+    try:
+        with command.make_context("transduce", arguments) as context:
+            command.invoke(context)
+    except typer.Exit as stop:
+        return stop.exit_code
+    return 0
+
+
+def _explain(error: Exception) -> tuple[str, int]:
+    """One line for the user, and the exit code."""
+    if isinstance(error, TransduceError):
+        return " ".join(str(error).splitlines()), error.exit_code
+    if hasattr(error, "format_message"):  # what typer and click raise for a wrong call
+        context = getattr(error, "ctx", None)
+        path = "transduce" if context is None else context.command_path
+        message = " ".join(error.format_message().split()).rstrip(".")
+        return f"{message[:1].lower()}{message[1:]} (see {path} --help)", 2
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        return f"{where}{error.strerror}", 1
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"internal error: {what}; please report it; set TRANSDUCE_DEBUG=1 for the traceback", 1
+
+
+def _format_warning(message: Warning | str, *_: object, **__: object) -> str:
+    return f"transduce: warning: {' '.join(str(message).split())}\n"

@@ -1,0 +1,1 @@
+"""From parallel text to batches of token ids (paper, section 5.1)."""

@@ -1,0 +1,1 @@
+"""The embedded English-German corpus: a small grammar of our own."""

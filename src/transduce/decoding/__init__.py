@@ -1,0 +1,1 @@
+"""Search, and text in, text out (paper, section 6.1)."""

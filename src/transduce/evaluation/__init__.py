@@ -1,0 +1,1 @@
+"""Scores of translations (paper, section 6.1)."""

@@ -1,0 +1,53 @@
+"""Files that are either wholly there or not there at all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def atomic_writer(path: str | Path) -> Iterator[IO[bytes]]:
+    """A binary file that appears under ``path`` only once it is complete and on the disk.
+
+    The bytes go to a temporary name in the same folder; on a clean exit the file is flushed, synced and
+    renamed, on an exception it is removed and whatever stood under ``path`` stays as it was.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with temporary.open("wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: str | Path) -> None:
+    """Nothing; the folder's entries (new names, renames) are on the disk afterwards where the system can."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_bytes(path: str | Path, content: bytes) -> None:
+    """Nothing; ``path`` holds exactly ``content`` afterwards, or what it held before."""
+    with atomic_writer(path) as file:
+        file.write(content)
+
+
+def write_json(path: str | Path, value: Any) -> None:
+    """Nothing; ``path`` holds ``value`` as indented UTF-8 JSON afterwards, or what it held before."""
+    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())

@@ -1,0 +1,1 @@
+"""The Transformer (paper, section 3)."""

@@ -1,0 +1,155 @@
+"""The shape of a Transformer, and the paper's table of shapes (Table 3).
+
+Every setting that the paper does not have is off by default; `docs/departures.md` says why each exists.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transduce.errors import ConfigError
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "norm": ("post", "pre"),
+    "positions": ("sinusoid", "t2t", "learned", "rotary"),
+    "tying": ("three-way", "decoder", "none"),
+    "decoder_start": ("zero", "bos", "eos", "pad"),
+    "initialisation": ("fused-2017", "separate"),
+}
+# A learned table must also hold the longest output: the source's length + 50 (section 6.1), its end and a reserve.
+OUTPUT_RESERVE = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The settings of one Transformer, with the paper's base model as default (sections 3.1 to 3.5).
+
+    ``d_k`` and ``d_v`` of 0 mean d_model / heads. ``dropout`` acts where section 5.4 puts it: on every
+    sub-layer's output before it is added, and on the sums of embeddings and positions.
+    """
+
+    vocabulary: int
+    d_model: int = 512
+    d_ff: int = 2048
+    heads: int = 8
+    d_k: int = 0
+    d_v: int = 0
+    encoder_layers: int = 6
+    decoder_layers: int = 6
+    dropout: float = 0.1
+    attention_dropout: float = 0.0
+    relu_dropout: float = 0.0
+    norm: str = "post"
+    norm_epsilon: float = 1e-6
+    attention_bias: bool = False
+    positions: str = "sinusoid"
+    neighbourhood: int = 0
+    tying: str = "three-way"
+    decoder_start: str = "zero"
+    initialisation: str = "fused-2017"
+    max_length: int = 256
+    pad_id: int = 0
+    eos_id: int = 1
+    bos_id: int = 2
+    unk_id: int = 3
+
+    def __post_init__(self) -> None:
+        if self.d_k == 0 and self.heads > 0:
+            object.__setattr__(self, "d_k", self.d_model // self.heads)
+        if self.d_v == 0 and self.heads > 0:
+            object.__setattr__(self, "d_v", self.d_model // self.heads)
+        self._check_numbers()
+        for name, choices in CHOICES.items():
+            value = getattr(self, name)
+            if value not in choices:
+                raise ConfigError(f"model.{name} is {value!r}; choose one of {', '.join(choices)}")
+        if self.positions in ("sinusoid", "t2t") and self.d_model % 2:
+            raise ConfigError(f"model.d_model is {self.d_model}; {self.positions} positions need an even width")
+        if self.positions == "rotary" and self.d_k % 2:
+            raise ConfigError(f"model.d_k is {self.d_k}; rotary positions need an even d_k")
+        reserved = (self.pad_id, self.eos_id, self.bos_id, self.unk_id)
+        if len(set(reserved)) != 4 or not all(0 <= i < self.vocabulary for i in reserved):
+            raise ConfigError(
+                f"the reserved ids pad, eos, bos, unk are {reserved}; "
+                f"they must be four different numbers below model.vocabulary = {self.vocabulary}"
+            )
+
+    def _check_numbers(self) -> None:
+        for name in ("vocabulary", "d_model", "d_ff", "heads", "d_k", "d_v", "encoder_layers", "decoder_layers"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("dropout", "attention_dropout", "relu_dropout"):
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"model.{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if self.norm_epsilon <= 0:
+            raise ConfigError(f"model.norm_epsilon is {self.norm_epsilon}; it must be above 0, e.g. 1e-6")
+        if self.neighbourhood < 0:
+            raise ConfigError(f"model.neighbourhood is {self.neighbourhood}; use 0 for none or a distance r >= 1")
+        if self.max_length < 1:
+            raise ConfigError(f"model.max_length is {self.max_length}; it must be at least 1 token")
+
+    @property
+    def start_id(self) -> int:
+        """The id that opens the decoder's input; with ``decoder_start = "zero"`` its embedding is zero."""
+        return {"zero": self.pad_id, "pad": self.pad_id, "bos": self.bos_id, "eos": self.eos_id}[self.decoder_start]
+
+    @classmethod
+    def named(cls, name: str, *, vocabulary: int, **overrides: Any) -> ModelConfig:
+        """The configuration called ``name`` (see `NAMED`) for a vocabulary of that size.
+
+        Raises ConfigError for an unknown name or override.
+        """
+        if name not in NAMED:
+            near = difflib.get_close_matches(name, NAMED, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(NAMED)}"
+            raise ConfigError(f"there is no model configuration {name!r}; {hint}")
+        return cls.from_mapping({**NAMED[name], **overrides, "vocabulary": vocabulary})
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> ModelConfig:
+        """The configuration with these fields; raises ConfigError for a field that does not exist."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        for name in values:
+            if name not in names:
+                near = difflib.get_close_matches(name, names, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(sorted(names))}"
+                raise ConfigError(f"there is no model setting {name!r}; {hint}")
+        return cls(**values)
+
+
+_BIG: dict[str, Any] = {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3}
+
+# What each named model changes against the paper's base model: one line each. Label smoothing and the
+# number of steps of rows D and big belong to training: see `transduce.training.presets`.
+NAMED: dict[str, dict[str, Any]] = {
+    "paper-base": {},
+    "paper-big": _BIG,
+    "paper-big-enfr": {**_BIG, "dropout": 0.1},
+    "A1": {"heads": 1, "d_k": 512, "d_v": 512},
+    "A2": {"heads": 4, "d_k": 128, "d_v": 128},
+    "A3": {"heads": 16, "d_k": 32, "d_v": 32},
+    "A4": {"heads": 32, "d_k": 16, "d_v": 16},
+    "B1": {"d_k": 16, "d_v": 64},
+    "B2": {"d_k": 32, "d_v": 64},
+    "C1": {"encoder_layers": 2, "decoder_layers": 2},
+    "C2": {"encoder_layers": 4, "decoder_layers": 4},
+    "C3": {"encoder_layers": 8, "decoder_layers": 8},
+    "C4": {"d_model": 256, "d_k": 32, "d_v": 32},
+    "C5": {"d_model": 1024, "d_k": 128, "d_v": 128},
+    "C6": {"d_ff": 1024},
+    "C7": {"d_ff": 4096},
+    "D1": {"dropout": 0.0},
+    "D2": {"dropout": 0.2},
+    "D3": {},
+    "D4": {},
+    "E": {"positions": "learned"},
+    "big": _BIG,
+    "t2t-v3": {"norm": "pre", "attention_dropout": 0.1, "relu_dropout": 0.1, "positions": "t2t",
+               "initialisation": "separate"},
+    "tiny": {"d_model": 256, "d_ff": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3},
+    "small": {"d_model": 512, "d_ff": 1024, "heads": 8, "encoder_layers": 5, "decoder_layers": 5, "dropout": 0.3},
+}  # fmt: skip

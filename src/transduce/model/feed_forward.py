@@ -1,0 +1,22 @@
+"""Section 3.3, equation 2: FFN(x) = max(0, x W1 + b1) W2 + b2."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transduce.model.dropout import Dropout
+
+
+class FeedForward(nn.Module):
+    """Equation 2, applied to each position separately; width d_model -> d_ff -> d_model."""
+
+    def __init__(self, d_model: int, d_ff: int, relu_dropout: float = 0.0) -> None:
+        super().__init__()
+        self.w_1 = nn.Linear(d_model, d_ff)
+        self.w_2 = nn.Linear(d_ff, d_model)
+        self.dropout = Dropout(relu_dropout)
+
+    def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        """max(0, x W1 + b1) W2 + b2."""
+        return self.w_2(self.dropout(self.w_1(x).relu_()))

@@ -1,0 +1,113 @@
+"""Section 3.1: the encoder's and the decoder's stacks; every sub-layer is LayerNorm(x + Dropout(Sublayer(x)))."""
+
+from __future__ import annotations
+
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from transduce.model.attention import Mask, MultiHeadAttention
+from transduce.model.cache import KeysValues
+from transduce.model.config import ModelConfig
+from transduce.model.dropout import Dropout
+from transduce.model.feed_forward import FeedForward
+
+Sequence = Float[Tensor, "batch length d_model"]
+
+
+class AddNorm(nn.Module):
+    """The residual connection and layer normalisation around one sub-layer.
+
+    post (the paper): LayerNorm(x + Dropout(Sublayer(x))); pre: x + Dropout(Sublayer(LayerNorm(x))).
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.post = config.norm == "post"
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+        self.dropout = Dropout(config.dropout)
+
+    def before(self, x: Sequence) -> Sequence:
+        """What goes into the sub-layer."""
+        return x if self.post else self.norm(x)
+
+    def after(self, x: Sequence, y: Sequence) -> Sequence:
+        """What follows the sub-layer that made ``y``."""
+        x = x + self.dropout(y)
+        return self.norm(x) if self.post else x
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config, cross=False)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout)
+        self.add_norm_1, self.add_norm_2 = AddNorm(config), AddNorm(config)
+
+    def forward(self, x: Sequence, mask: Mask) -> Sequence:
+        """The layer's output for one batch of sources."""
+        x = self.add_norm_1.after(x, self.self_attention(*self.self_attention.project(self.add_norm_1.before(x)), mask))
+        return self.add_norm_2.after(x, self.feed_forward(self.add_norm_2.before(x)))
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention to the encoder's output, then feed-forward."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.self_attention = MultiHeadAttention(config, cross=False)
+        self.cross_attention = MultiHeadAttention(config, cross=True)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout)
+        self.add_norm_1, self.add_norm_2, self.add_norm_3 = AddNorm(config), AddNorm(config), AddNorm(config)
+
+    def forward(
+        self, x: Sequence, past: KeysValues | None, memory: KeysValues, mask: Mask, memory_mask: Mask
+    ) -> tuple[Sequence, KeysValues]:
+        """The layer's output, and ``past`` with the new positions added."""
+        q, new = self.self_attention.project(self.add_norm_1.before(x), 0 if past is None else past.length)
+        past = new if past is None else past.append(new.keys, new.values)
+        x = self.add_norm_1.after(x, self.self_attention(q, past, mask))
+        # Several hypotheses of one sentence attend to its memory as if they were one longer sequence of queries.
+        q = self.cross_attention.project_queries(self.add_norm_2.before(x).reshape(memory.keys.shape[0], -1, x.shape[2]))
+        x = self.add_norm_2.after(x, self.cross_attention(q, memory, memory_mask).view(x.shape))
+        return self.add_norm_3.after(x, self.feed_forward(self.add_norm_3.before(x))), past
+
+
+class Encoder(nn.Module):
+    """N identical layers; a pre-norm stack needs one more normalisation at its end, the paper's has none."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+    def forward(self, x: Sequence, mask: Mask) -> Sequence:
+        """The memory that the decoder attends to."""
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)  # type: ignore[no-any-return]
+
+
+class Decoder(nn.Module):
+    """N identical layers, each attending to its own projection of the same memory."""
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
+        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+
+    def forward(
+        self,
+        x: Sequence,
+        pasts: tuple[KeysValues | None, ...],
+        memories: tuple[KeysValues, ...],
+        mask: Mask,
+        memory_mask: Mask,
+    ) -> tuple[Sequence, tuple[KeysValues, ...]]:
+        """The features before the output projection, and each layer's keys and values so far."""
+        kept = []
+        for layer, past, memory in zip(self.layers, pasts, memories, strict=True):
+            x, past = layer(x, past, memory, mask, memory_mask)
+            kept.append(past)
+        return self.norm(x), tuple(kept)

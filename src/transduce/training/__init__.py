@@ -1,0 +1,1 @@
+"""Training (paper, section 5)."""
