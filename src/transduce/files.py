@@ -51,3 +51,12 @@ def write_bytes(path: str | Path, content: bytes) -> None:
 def write_json(path: str | Path, value: Any) -> None:
     """Nothing; ``path`` holds ``value`` as indented UTF-8 JSON afterwards, or what it held before."""
     write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode())
+
+
+def sync_file(path: str | Path) -> None:
+    """Nothing; the file's content is on the disk afterwards."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -17,6 +17,7 @@ from transduce.errors import UsageError
 
 CGROUP_ROOT = Path("/sys/fs/cgroup")
 CGROUP_TABLE = Path("/proc/self/cgroup")
+NVIDIA_TRACES = (Path("/dev/nvidia0"), Path("/proc/driver/nvidia/version"), Path("/dev/dxg"))
 
 # glibc's <malloc.h>
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
@@ -35,7 +36,7 @@ def pick_device(name: str = "auto") -> str:
         problem = cuda_problem()
         if problem is None:
             return "cuda"
-        if gpu_expected():
+        if gpu_present() and has_cuda_build():
             warnings.warn(f"CUDA is not used, the CPU is: {problem}", stacklevel=2)
         return "mps" if mps_problem() is None else "cpu"
     if name == "cuda" or (name.startswith("cuda:") and name[5:].isdecimal()):
@@ -56,7 +57,7 @@ def cuda_problem(device: str = "cuda") -> str | None:
     """
     import torch
 
-    if torch.version.cuda is None and torch.version.hip is None:
+    if not has_cuda_build():
         return "this torch is built without CUDA (pytorch.org tells how to install one with it)"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -74,6 +75,13 @@ def cuda_problem(device: str = "cuda") -> str | None:
     return None
 
 
+def has_cuda_build() -> bool:
+    """True where torch is built for NVIDIA's or AMD's GPUs."""
+    import torch
+
+    return torch.version.cuda is not None or torch.version.hip is not None
+
+
 def mps_problem() -> str | None:
     """Why Apple's GPU cannot be used, in one line; None when it works."""
     import torch
@@ -85,14 +93,11 @@ def mps_problem() -> str | None:
     return None
 
 
-def gpu_expected() -> bool:
-    """True where torch is built for CUDA and an NVIDIA GPU is present and not hidden on purpose."""
-    import torch
-
+def gpu_present() -> bool:
+    """True where the system shows an NVIDIA GPU and CUDA_VISIBLE_DEVICES does not hide it."""
     if os.environ.get("CUDA_VISIBLE_DEVICES", "0") in ("", "-1"):
         return False
-    present = any(Path(path).exists() for path in ("/dev/nvidia0", "/proc/driver/nvidia/version", "/dev/dxg"))
-    return torch.version.cuda is not None and present
+    return any(path.exists() for path in NVIDIA_TRACES)
 
 
 def fast_bf16() -> bool:
@@ -151,17 +156,16 @@ def usable_cores() -> int:
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
-def set_threads(threads: int | None = None) -> int:
+def set_threads(threads: int = 0) -> int:
     """The number of threads that torch computes with from now on, never more than the usable cores.
 
-    None keeps torch's own choice (which follows OMP_NUM_THREADS) within that bound.
+    0 keeps torch's own choice (which follows OMP_NUM_THREADS) within that bound.
     """
     import torch
 
-    if threads is not None and threads < 1:
-        raise UsageError(f"threads must be 1 or more, not {threads}")
-    wanted = torch.get_num_threads() if threads is None else threads
-    chosen = min(wanted, usable_cores())
+    if threads < 0:
+        raise UsageError(f"threads is {threads}: give a number of threads, or 0 for torch's own choice")
+    chosen = min(threads or torch.get_num_threads(), usable_cores())
     if chosen != torch.get_num_threads():
         torch.set_num_threads(chosen)
     return chosen

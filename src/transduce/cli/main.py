@@ -130,6 +130,8 @@ def _explain(error: Exception) -> tuple[str, int]:
         path = "transduce" if context is None else context.command_path
         message = " ".join(error.format_message().split()).rstrip(".")
         return f"{message[:1].lower()}{message[1:]} (see {path} --help)", 2
+    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":  # Python's, torch's
+        return "out of memory: use a smaller model, batch or beam, or a machine with more memory", 1
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename is not None else ""
         return f"{where}{error.strerror}", 1

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from transduce.model.cache import KeysValues
 from transduce.model.config import ModelConfig
@@ -66,13 +67,15 @@ class _ProductAttention(torch.autograd.Function):
         return torch.bmm(weights, v).view(batch, heads, queries, -1)
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         q, k, v, weights = ctx.saved_tensors
         batch, heads = ctx.sizes
         out = gradients[0].reshape(batch * heads, *gradients[0].shape[2:])
         d_v = torch.bmm(weights.transpose(1, 2), out)
         d_weights = torch.bmm(out, v.transpose(1, 2))
-        d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype).mul_(q.shape[-1] ** -0.5)
+        d_scores = torch._softmax_backward_data(d_weights, weights, -1, weights.dtype)
+        d_scores.mul_(q.shape[-1] ** -0.5)
         d_q, d_k = torch.bmm(d_scores, k), torch.bmm(d_scores.transpose(1, 2), q)
         return (*(x.view(batch, heads, *x.shape[1:]) for x in (d_q, d_k, d_v)), None)
 
@@ -110,7 +113,9 @@ class MultiHeadAttention(nn.Module):
             q, k = self.rotary(q, offset), self.rotary(k, offset)
         return q, KeysValues.of(k, v)
 
-    def project_queries(self, x: Float[Tensor, "batch queries d_model"]) -> Float[Tensor, "batch heads queries d_k"]:
+    def project_queries(
+        self, x: Float[Tensor, "batch queries d_model"]
+    ) -> Float[Tensor, "batch heads queries d_k"]:
         """Queries of a sequence that attends to a memory."""
         return self._split(self.q(x))
 
@@ -123,7 +128,9 @@ class MultiHeadAttention(nn.Module):
         self, q: Float[Tensor, "batch heads queries d_k"], past: KeysValues, mask: Mask = None
     ) -> Float[Tensor, "batch queries d_model"]:
         """The heads' outputs side by side, times W^O."""
-        return self.o(self._attend(q, past.keys, past.values, mask).transpose(1, 2).flatten(2))
+        heads = self._attend(q, past.keys, past.values, mask)
+        y: Tensor = self.o(heads.transpose(1, 2).flatten(2))
+        return y
 
     def weights(
         self, q: Float[Tensor, "batch heads queries d_k"], past: KeysValues, mask: Mask = None

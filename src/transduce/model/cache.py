@@ -63,7 +63,7 @@ class KeysValues:
         storage.used = length
         return KeysValues(storage, length)
 
-    def rows(self, index: Int[Tensor, "rows"]) -> KeysValues:
+    def rows(self, index: Int[Tensor, " rows"]) -> KeysValues:
         """A cache whose row i is row ``index[i]`` of this one."""
         return KeysValues.of(self.keys.index_select(0, index), self.values.index_select(0, index))
 
@@ -89,8 +89,13 @@ class DecoderState:
     self_attention: tuple[KeysValues, ...]
     length: int
 
+    @property
+    def sentences(self) -> int:
+        """The number of sentences whose memory is held."""
+        return self.memory[0].keys.shape[0]
+
     def rows(
-        self, hypotheses: Int[Tensor, "rows"], sentences: Int[Tensor, "kept"] | None = None
+        self, hypotheses: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> DecoderState:
         """The state whose hypothesis i is hypothesis ``hypotheses[i]`` of this one.
 
@@ -101,4 +106,5 @@ class DecoderState:
         if sentences is not None:
             memory = tuple(layer.rows(sentences) for layer in memory)
             mask = None if mask is None else mask.index_select(0, sentences)
-        return DecoderState(memory, mask, tuple(layer.rows(hypotheses) for layer in self.self_attention), self.length)
+        kept = tuple(layer.rows(hypotheses) for layer in self.self_attention)
+        return DecoderState(memory, mask, kept, self.length)

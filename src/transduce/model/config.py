@@ -20,8 +20,12 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "decoder_start": ("zero", "bos", "eos", "pad"),
     "initialisation": ("fused-2017", "separate"),
 }
-# A learned table must also hold the longest output: the source's length + 50 (section 6.1), its end and a reserve.
+# A learned table must also hold the longest output: the source's length + 50 (section 6.1), its end and
+# a reserve.
 OUTPUT_RESERVE = 64
+_COUNTS = (
+    "vocabulary", "d_model", "d_ff", "heads", "d_k", "d_v", "encoder_layers", "decoder_layers", "max_length",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +62,19 @@ class ModelConfig:
     unk_id: int = 3
 
     def __post_init__(self) -> None:
-        if self.d_k == 0 and self.heads > 0:
-            object.__setattr__(self, "d_k", self.d_model // self.heads)
-        if self.d_v == 0 and self.heads > 0:
-            object.__setattr__(self, "d_v", self.d_model // self.heads)
+        self._check_types()
+        self._derive_widths()
         self._check_numbers()
         for name, choices in CHOICES.items():
             value = getattr(self, name)
             if value not in choices:
                 raise ConfigError(f"model.{name} is {value!r}; choose one of {', '.join(choices)}")
         if self.positions in ("sinusoid", "t2t") and self.d_model % 2:
-            raise ConfigError(f"model.d_model is {self.d_model}; {self.positions} positions need an even width")
+            raise ConfigError(
+                f"model.d_model is {self.d_model}; it must be even for {self.positions} positions"
+            )
         if self.positions == "rotary" and self.d_k % 2:
-            raise ConfigError(f"model.d_k is {self.d_k}; rotary positions need an even d_k")
+            raise ConfigError(f"model.d_k is {self.d_k}; it must be even for rotary positions")
         reserved = (self.pad_id, self.eos_id, self.bos_id, self.unk_id)
         if len(set(reserved)) != 4 or not all(0 <= i < self.vocabulary for i in reserved):
             raise ConfigError(
@@ -78,24 +82,48 @@ class ModelConfig:
                 f"they must be four different numbers below model.vocabulary = {self.vocabulary}"
             )
 
+    def _check_types(self) -> None:
+        kinds: dict[str, Any] = {"int": int, "float": float | int, "bool": bool, "str": str}
+        for field in dataclasses.fields(self):
+            kind, value = str(field.type), vars(self)[field.name]
+            if not isinstance(value, kinds[kind]) or isinstance(value, bool) != (kind == "bool"):
+                article = "an" if kind == "int" else "a"
+                raise ConfigError(f"model.{field.name} is {value!r}; it must be {article} {kind}")
+            if kind == "float":
+                object.__setattr__(self, field.name, float(value))
+
+    def _derive_widths(self) -> None:
+        for name in ("d_k", "d_v"):
+            if getattr(self, name) == 0 and self.heads > 0:
+                if self.d_model % self.heads:
+                    raise ConfigError(
+                        f"model.d_model = {self.d_model} cannot be shared out evenly among model.heads = "
+                        f"{self.heads}; choose a multiple of {self.heads}, or set model.d_k and model.d_v"
+                    )
+                object.__setattr__(self, name, self.d_model // self.heads)
+
     def _check_numbers(self) -> None:
-        for name in ("vocabulary", "d_model", "d_ff", "heads", "d_k", "d_v", "encoder_layers", "decoder_layers"):
+        for name in _COUNTS:
             if getattr(self, name) < 1:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("dropout", "attention_dropout", "relu_dropout"):
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ConfigError(f"model.{name} is {getattr(self, name)}; it must lie between 0 and 1")
-        if self.norm_epsilon <= 0:
-            raise ConfigError(f"model.norm_epsilon is {self.norm_epsilon}; it must be above 0, e.g. 1e-6")
+        if not 0.0 < self.norm_epsilon < 1.0:
+            raise ConfigError(
+                f"model.norm_epsilon is {self.norm_epsilon}; it must lie between 0 and 1, e.g. 1e-6"
+            )
         if self.neighbourhood < 0:
-            raise ConfigError(f"model.neighbourhood is {self.neighbourhood}; use 0 for none or a distance r >= 1")
-        if self.max_length < 1:
-            raise ConfigError(f"model.max_length is {self.max_length}; it must be at least 1 token")
+            raise ConfigError(
+                f"model.neighbourhood is {self.neighbourhood}; it must be 0 (none) or a distance r >= 1"
+            )
 
     @property
     def start_id(self) -> int:
         """The id that opens the decoder's input; with ``decoder_start = "zero"`` its embedding is zero."""
-        return {"zero": self.pad_id, "pad": self.pad_id, "bos": self.bos_id, "eos": self.eos_id}[self.decoder_start]
+        if self.decoder_start == "bos":
+            return self.bos_id
+        return self.eos_id if self.decoder_start == "eos" else self.pad_id
 
     @classmethod
     def named(cls, name: str, *, vocabulary: int, **overrides: Any) -> ModelConfig:
@@ -111,13 +139,19 @@ class ModelConfig:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> ModelConfig:
-        """The configuration with these fields; raises ConfigError for a field that does not exist."""
+        """The configuration with these fields.
+
+        Raises ConfigError for a field that does not exist, and where the vocabulary's size is missing.
+        """
         names = {field.name for field in dataclasses.fields(cls)}
         for name in values:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"the settings are {', '.join(sorted(names))}"
+                every = ", ".join(sorted(names))
+                hint = f"did you mean {near[0]!r}?" if near else f"the settings are {every}"
                 raise ConfigError(f"there is no model setting {name!r}; {hint}")
+        if "vocabulary" not in values:
+            raise ConfigError("model.vocabulary is missing; it must be the number of the tokenizer's pieces")
         return cls(**values)
 
 
@@ -151,5 +185,5 @@ NAMED: dict[str, dict[str, Any]] = {
     "t2t-v3": {"norm": "pre", "attention_dropout": 0.1, "relu_dropout": 0.1, "positions": "t2t",
                "initialisation": "separate"},
     "tiny": {"d_model": 256, "d_ff": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3},
-    "small": {"d_model": 512, "d_ff": 1024, "heads": 8, "encoder_layers": 5, "decoder_layers": 5, "dropout": 0.3},
+    "small": {"d_ff": 1024, "encoder_layers": 5, "decoder_layers": 5, "dropout": 0.3},
 }  # fmt: skip

@@ -12,9 +12,10 @@ _LEVELS = 1 << 16
 
 
 def keep_mask(shape: torch.Size, p: float, device: torch.device) -> Tensor:
-    """Booleans, True (keep) with probability 1 - p to within 1 / 65,536; drawn from torch's default generator.
+    """Booleans, True (keep) with probability 1 - p to within 1 / 65,536.
 
-    One 64-bit draw serves four elements; the generator's state is all that a resumed run must restore.
+    Drawn from torch's default generator, whose state is all that a resumed run must restore; one 64-bit draw
+    serves four elements.
     """
     count = shape.numel()
     bits = torch.empty((count + 3) // 4, dtype=torch.int64, device=device).random_(-(2**63), None)
@@ -33,7 +34,8 @@ class _DropoutFunction(torch.autograd.Function):
         ctx.save_for_backward(mask)
         # Scaled by the probability that the mask really has, so that the expectation is exact.
         ctx.scale = _LEVELS / (_LEVELS - _dropped(p))
-        return (x * ctx.scale).mul_(mask)
+        scaled: Tensor = x * ctx.scale
+        return scaled.mul_(mask)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:

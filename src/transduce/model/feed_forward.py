@@ -19,4 +19,5 @@ class FeedForward(nn.Module):
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         """max(0, x W1 + b1) W2 + b2."""
-        return self.w_2(self.dropout(self.w_1(x).relu_()))
+        y: Tensor = self.w_2(self.dropout(self.w_1(x).relu_()))
+        return y

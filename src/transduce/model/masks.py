@@ -26,7 +26,9 @@ def causal_mask(queries: int, offset: int, device: torch.device) -> Bool[Tensor,
     return positions[None, :] <= positions[offset:, None]
 
 
-def neighbourhood_mask(queries: int, offset: int, r: int, device: torch.device) -> Bool[Tensor, "queries keys"]:
+def neighbourhood_mask(
+    queries: int, offset: int, r: int, device: torch.device
+) -> Bool[Tensor, "queries keys"]:
     """True where query and key stand at most ``r`` positions apart (Table 1, restricted self-attention)."""
     positions = torch.arange(offset + queries, device=device)
     return (positions[None, :] - positions[offset:, None]).abs() <= r

@@ -5,32 +5,27 @@ PE(pos, 2i) = sin(pos / 10000^(2i / d_model)),  PE(pos, 2i + 1) = cos(pos / 1000
 
 from __future__ import annotations
 
-import math
-
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transduce.errors import DataError
 from transduce.model.config import OUTPUT_RESERVE, ModelConfig
 
 
-def sinusoids(positions: int, d_model: int) -> Float[Tensor, "positions d_model"]:
-    """The paper's table: sine and cosine interleaved; computed in float64, returned in float32."""
-    angles = _angles(positions, 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model))
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(positions, d_model).float()
+def sinusoids(positions: int, d_model: int, offset: int = 0) -> Float[Tensor, "positions d_model"]:
+    """The paper's table from position ``offset`` on, in float64: sine and cosine interleaved."""
+    frequencies = 10_000.0 ** (-torch.arange(0, d_model, 2, dtype=torch.float64) / d_model)
+    angles = torch.arange(offset, offset + positions, dtype=torch.float64)[:, None] * frequencies
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).reshape(positions, d_model)
 
 
 def t2t_sinusoids(positions: int, d_model: int) -> Float[Tensor, "positions d_model"]:
-    """tensor2tensor's table: all sines, then all cosines, with exponent i / (d_model / 2 - 1)."""
+    """tensor2tensor's table in float64: all sines, then all cosines, with exponent i / (d_model / 2 - 1)."""
     half = d_model // 2
     exponent = torch.arange(half, dtype=torch.float64) / max(half - 1, 1)
-    angles = _angles(positions, torch.exp(-math.log(10_000.0) * exponent))
-    return torch.cat([angles.sin(), angles.cos()], dim=-1).float()
-
-
-def _angles(positions: int, frequencies: Tensor) -> Tensor:
-    return torch.arange(positions, dtype=torch.float64)[:, None] * frequencies
+    angles = torch.arange(positions, dtype=torch.float64)[:, None] * 10_000.0**-exponent
+    return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
 
 class PositionalEncoding(nn.Module):
@@ -41,22 +36,30 @@ class PositionalEncoding(nn.Module):
     and add nothing here.
     """
 
-    table: Tensor
-
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.kind, self.d_model, self.max_length = config.positions, config.d_model, config.max_length
         if self.kind == "learned":
             self.learned = nn.Parameter(torch.empty(self.max_length + OUTPUT_RESERVE, self.d_model))
-        self.register_buffer("table", torch.empty(0, self.d_model), persistent=False)
+        # Not a buffer: half() would round it for good, a model built on the meta device would keep it empty,
+        # and data-parallel ranks would send each other tables of different lengths.
+        self.table = torch.empty(0, self.d_model)
 
-    def forward(self, x: Float[Tensor, "batch length d_model"], offset: int = 0) -> Float[Tensor, "batch length d_model"]:
-        """X plus its positions."""
+    def forward(
+        self,
+        x: Float[Tensor, "batch length d_model"],
+        offset: int = 0,
+        real: Bool[Tensor, "batch length"] | None = None,
+    ) -> Float[Tensor, "batch length d_model"]:
+        """X plus its positions; where ``real`` is given, only real tokens count, so the first one has 0."""
         if self.kind == "rotary":
             return x
-        return x + self.rows(offset + x.shape[1])[offset:].to(x.dtype)
+        rows = self.rows(offset + x.shape[1], x.device)[offset:]
+        if real is not None:
+            rows = rows[(real.cumsum(1) - 1).clamp(min=0)]
+        return x + rows.to(x.dtype)
 
-    def rows(self, length: int) -> Float[Tensor, "length d_model"]:
+    def rows(self, length: int, device: torch.device) -> Float[Tensor, "length d_model"]:
         """The first ``length`` rows of the table; raises DataError beyond the end of a learned one."""
         if self.kind == "learned":
             if length > len(self.learned):
@@ -65,11 +68,12 @@ class PositionalEncoding(nn.Module):
                     f"positions (model.max_length = {self.max_length}); split or truncate the line"
                 )
             return self.learned[:length]
-        if length > len(self.table):
+        table = self.table
+        if length > len(table) or table.device != device:
             formula = sinusoids if self.kind == "sinusoid" else t2t_sinusoids
-            rows = max(length, 2 * len(self.table), 128)
-            self.table = formula(rows, self.d_model).to(self.table.device)
-        return self.table[:length]
+            table = formula(max(length, 2 * len(table), 128), self.d_model).float().to(device)
+            self.table = table
+        return table[:length]
 
 
 class Rotary(nn.Module):
@@ -79,10 +83,12 @@ class Rotary(nn.Module):
     al., 2021, RoFormer, equation 34). A departure from the paper, off by default.
     """
 
-    def forward(self, x: Float[Tensor, "batch heads length d_k"], offset: int) -> Float[Tensor, "batch heads length d_k"]:
+    def forward(
+        self, x: Float[Tensor, "batch heads length d_k"], offset: int
+    ) -> Float[Tensor, "batch heads length d_k"]:
         """X with position ``offset`` + i turned into its i-th vector."""
         length, d_k = x.shape[-2:]
-        table = sinusoids(offset + length, d_k)[offset:].to(x.device, x.dtype)
+        table = sinusoids(length, d_k, offset).to(x.device, x.dtype)
         sine, cosine = table[:, 0::2], table[:, 1::2]
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)

@@ -1,6 +1,12 @@
-"""Section 3.1: the encoder's and the decoder's stacks; every sub-layer is LayerNorm(x + Dropout(Sublayer(x)))."""
+"""Section 3.1: the encoder's and the decoder's stacks.
+
+Every sub-layer is LayerNorm(x + Dropout(Sublayer(x))).
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
 
 from jaxtyping import Float
 from torch import Tensor, nn
@@ -47,7 +53,8 @@ class EncoderLayer(nn.Module):
 
     def forward(self, x: Sequence, mask: Mask) -> Sequence:
         """The layer's output for one batch of sources."""
-        x = self.add_norm_1.after(x, self.self_attention(*self.self_attention.project(self.add_norm_1.before(x)), mask))
+        q, kv = self.self_attention.project(self.add_norm_1.before(x))
+        x = self.add_norm_1.after(x, self.self_attention(q, kv, mask))
         return self.add_norm_2.after(x, self.feed_forward(self.add_norm_2.before(x)))
 
 
@@ -68,19 +75,27 @@ class DecoderLayer(nn.Module):
         q, new = self.self_attention.project(self.add_norm_1.before(x), 0 if past is None else past.length)
         past = new if past is None else past.append(new.keys, new.values)
         x = self.add_norm_1.after(x, self.self_attention(q, past, mask))
-        # Several hypotheses of one sentence attend to its memory as if they were one longer sequence of queries.
-        q = self.cross_attention.project_queries(self.add_norm_2.before(x).reshape(memory.keys.shape[0], -1, x.shape[2]))
+        # The hypotheses of one sentence attend to its memory as if they were one longer sequence of queries.
+        grouped = self.add_norm_2.before(x).reshape(memory.keys.shape[0], -1, x.shape[2])
+        q = self.cross_attention.project_queries(grouped)
         x = self.add_norm_2.after(x, self.cross_attention(q, memory, memory_mask).view(x.shape))
         return self.add_norm_3.after(x, self.feed_forward(self.add_norm_3.before(x))), past
 
 
+def _final_norm(config: ModelConfig) -> nn.Module:
+    """What ends a stack: nothing in the paper; a pre-norm stack needs one more normalisation."""
+    if config.norm == "post":
+        return nn.Identity()
+    return nn.LayerNorm(config.d_model, eps=config.norm_epsilon)
+
+
 class Encoder(nn.Module):
-    """N identical layers; a pre-norm stack needs one more normalisation at its end, the paper's has none."""
+    """N identical layers; the output of the last one is the memory."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.encoder_layers))
-        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+        self.norm = _final_norm(config)
 
     def forward(self, x: Sequence, mask: Mask) -> Sequence:
         """The memory that the decoder attends to."""
@@ -95,7 +110,12 @@ class Decoder(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.layers = nn.ModuleList(DecoderLayer(config) for _ in range(config.decoder_layers))
-        self.norm = nn.LayerNorm(config.d_model, eps=config.norm_epsilon) if config.norm == "pre" else nn.Identity()
+        self.norm = _final_norm(config)
+
+    def project_memory(self, memory: Sequence) -> tuple[KeysValues, ...]:
+        """Each layer's keys and values of the encoder's output."""
+        layers: Iterable[Any] = self.layers
+        return tuple(layer.cross_attention.project_memory(memory) for layer in layers)
 
     def forward(
         self,

@@ -29,8 +29,8 @@ class Memory:
 class Transformer(nn.Module):
     """The model of section 3: source ids and shifted target ids in, logits out.
 
-    ``source`` is padded at the end with ``pad_id`` and each sentence ends in ``eos_id``. The model owns no
-    loss, vocabulary, device or precision policy.
+    ``source`` is padded with ``pad_id`` (at the end, though either side gives the same) and each sentence
+    ends in ``eos_id``. The model owns no loss, vocabulary, device or precision policy.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -45,10 +45,9 @@ class Transformer(nn.Module):
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
         """What the encoder says of each source position."""
-        mask: Tensor | None = masks.source_mask(source, self.config.pad_id)
-        if source.device.type == "cpu" and bool(torch.all(mask)):
-            mask = None  # nothing to hide; asking costs nothing here, but would make a GPU wait
-        x = self.source_dropout(self.source_positions(self.embeddings.embed_source(source)))
+        mask = self._source_mask(source)
+        real = None if mask is None else mask[:, 0, 0]
+        x = self.source_dropout(self.source_positions(self.embeddings.embed_source(source), real=real))
         seen = mask
         if self.config.neighbourhood:
             near = masks.neighbourhood_mask(source.shape[1], 0, self.config.neighbourhood, source.device)
@@ -58,8 +57,7 @@ class Transformer(nn.Module):
     def start(self, source: Int[Tensor, "batch source"]) -> DecoderState:
         """The state before the first target token: the source encoded, and projected once for every layer."""
         memory = self.encode(source)
-        projected = tuple(layer.cross_attention.project_memory(memory.output) for layer in self.decoder.layers)
-        return DecoderState(projected, memory.mask, (), 0)
+        return DecoderState(self.decoder.project_memory(memory.output), memory.mask, (), 0)
 
     def decode(
         self, target: Int[Tensor, "rows new"], state: DecoderState
@@ -77,6 +75,9 @@ class Transformer(nn.Module):
     ) -> tuple[Float[Tensor, "rows new d_model"], DecoderState]:
         """What `decode` multiplies by the output matrix; the loss takes this to avoid holding all logits."""
         new, offset = target.shape[1], state.length
+        assert target.shape[0] % state.sentences == 0, (
+            f"{target.shape[0]} hypotheses cannot be shared out evenly among {state.sentences} sentences"
+        )
         # A lone newest token may see all before it, so it needs no mask.
         mask = None if new == 1 else masks.causal_mask(new, offset, target.device)
         if self.config.neighbourhood:
@@ -93,21 +94,32 @@ class Transformer(nn.Module):
         """Logits for every target position at once; ``target_in`` is the target shifted right by one."""
         return self.decode(target_in, self.start(source))[0]
 
+    def _source_mask(self, source: Tensor) -> Tensor | None:
+        mask = masks.source_mask(source, self.config.pad_id)
+        # To ask whether there is anything to hide costs nothing on a CPU, but would make a GPU wait.
+        return None if source.device.type == "cpu" and bool(mask.all()) else mask
+
     def initialise(self) -> None:
         """Nothing; draws all parameters anew from torch's default generator.
 
-        Matrices are uniform with variance 1 / fan_avg (the 2017 code's ``uniform_unit_scaling``), embeddings
-        N(0, 1 / d_model), biases 0. With ``initialisation = "fused-2017"`` fan_avg is that of the fused Q, K, V
-        matrix, as it was then; with ``"separate"`` each of its parts counts as a matrix of its own.
+        Matrices are uniform with variance 1 / fan_avg (``uniform_unit_scaling`` of 2017's code), embeddings
+        N(0, 1 / d_model), biases 0, gains 1. With ``initialisation = "fused-2017"`` fan_avg is that of the
+        fused Q, K, V matrix, as it was then; with ``"separate"`` each part counts as a matrix of its own.
         """
+        wide_k, wide_v = self.config.heads * self.config.d_k, self.config.heads * self.config.d_v
+        fused = {"qkv": (wide_k, wide_k, wide_v), "kv": (wide_k, wide_v)}
         for name, module in self.named_modules():
             if isinstance(module, nn.Linear):
-                parts = {"qkv": 3, "kv": 2}.get(name.rpartition(".")[2], 1)
-                outputs = module.out_features / (parts if self.config.initialisation == "separate" else 1)
-                limit = math.sqrt(3 * 2 / (module.in_features + outputs))
-                nn.init.uniform_(module.weight, -limit, limit)
+                parts: tuple[int, ...] = (module.out_features,)
+                if self.config.initialisation == "separate":
+                    parts = fused.get(name.rpartition(".")[2], parts)
+                for part in torch.split(module.weight.detach(), list(parts)):
+                    limit = math.sqrt(3 * 2 / (module.in_features + part.shape[0]))
+                    nn.init.uniform_(part, -limit, limit)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)
+            elif isinstance(module, nn.LayerNorm):
+                module.reset_parameters()
             elif isinstance(module, Embeddings | PositionalEncoding):
                 for table in module.parameters(recurse=False):
                     nn.init.normal_(table, std=self.config.d_model**-0.5)

@@ -1,0 +1,79 @@
+"""``transduce evaluate``: the scores of a model on a test set, or of a file of translations."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from transduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from transduce.evaluation.evaluate import Evaluation
+
+
+def evaluate(
+    model: Annotated[Path | None, typer.Argument(help="A model folder; not with --hypotheses.")] = None,
+    *,
+    source: Annotated[Path | None, typer.Option(help="The text to translate, one sentence a line.")] = None,
+    reference: Annotated[list[Path], typer.Option(help="Its translation by a person; may be repeated.")],
+    hypotheses: Annotated[Path | None, typer.Option(help="Score this file instead of a model.")] = None,
+    beam: Annotated[int, typer.Option(help="Hypotheses kept in the search; 1 is greedy.")] = 4,
+    alpha: Annotated[float, typer.Option(help="Exponent of the length penalty.")] = 0.6,
+    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
+    paper_bleu: Annotated[
+        bool, typer.Option("--paper-bleu", help="Also the paper's tokenised BLEU (no sacreBLEU figure).")
+    ] = False,
+    language: Annotated[str, typer.Option(help="Language of the reference, for --paper-bleu.")] = "de",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
+) -> None:
+    """Score a model on a test set, or a file of translations: sacreBLEU, chrF, TER and the recipe."""
+    _check(model, source, hypotheses, output)
+    from transduce import machine
+    from transduce.evaluation.evaluate import evaluate as evaluate_model
+    from transduce.evaluation.evaluate import evaluate_file
+
+    paper = language if paper_bleu else None
+    if hypotheses is not None:
+        result = evaluate_file(hypotheses, reference, paper_bleu=paper)
+    else:
+        assert model is not None
+        assert source is not None
+        machine.tune_allocator()
+        machine.set_threads(threads)
+        result = evaluate_model(
+            model, source, reference, beam=beam, alpha=alpha, device=device, paper_bleu=paper
+        )
+    if output is not None:
+        from transduce.files import write_bytes
+
+        write_bytes(output, "".join(f"{line}\n" for line in result.hypotheses).encode())
+    print(json.dumps(result.as_dict()) if as_json else describe(result))
+
+
+def describe(result: Evaluation) -> str:
+    """The scores as lines of text, each with the signature that it must be quoted with."""
+    scores = result.scores
+    rows = [("BLEU", scores.bleu, scores.signature), ("chrF2", scores.chrf, scores.chrf_signature)]
+    if scores.ter is not None:
+        rows.append(("TER", scores.ter, scores.ter_signature or ""))
+    if result.paper is not None:
+        rows.append(("paper BLEU", result.paper.bleu, result.paper.signature))
+    lines = [f"{name:11}{value:6.2f}  {signature}" for name, value, signature in rows]
+    lengths = f"{scores.hypothesis_length:,} tokens against {scores.reference_length:,}"
+    lines.append(f"{scores.sentences:,} lines, brevity penalty {scores.brevity_penalty:.3f} ({lengths})")
+    return "\n".join([*lines, f"recipe: {result.recipe}"])
+
+
+def _check(model: Path | None, source: Path | None, hypotheses: Path | None, output: Path | None) -> None:
+    if hypotheses is None:
+        if model is None:
+            raise UsageError("nothing to score: name a model folder (with --source), or --hypotheses FILE")
+        if source is None:
+            raise UsageError(f"--source is missing: the file that {model} is to translate")
+    elif model is not None or source is not None or output is not None:
+        raise UsageError("--hypotheses is scored as it is: leave out the model folder, --source and --output")

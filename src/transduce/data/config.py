@@ -1,0 +1,79 @@
+"""Settings of the data: which files, which subwords, which pairs are used."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transduce.errors import ConfigError
+
+SMALLEST_VOCABULARY = 300
+"""256 byte pieces and 4 reserved ids leave 40 for characters and subwords: only toys want fewer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DataConfig:
+    """What to train on. 0 and "" mean: chosen from the data, and said in the log."""
+
+    source: tuple[str, ...] = ()
+    """Text files in the source language, one sentence a line; ``.gz`` and ``.zst`` are read through."""
+    target: tuple[str, ...] = ()
+    """As many files as ``source``, aligned line by line."""
+    tsv: tuple[str, ...] = ()
+    """Files with source, TAB, target on each line; may be given besides or instead of the above."""
+    valid_source: tuple[str, ...] = ()
+    valid_target: tuple[str, ...] = ()
+    valid_tsv: tuple[str, ...] = ()
+    vocabulary: int = 0
+    """Size of the shared subword vocabulary."""
+    subwords: str = "bpe"
+    """How subwords are learned: ``bpe`` or ``unigram``."""
+    tokenizer: str = ""
+    """Path of a sentencepiece model of ours to use instead of training one."""
+    tokenizer_sample: int = 2_000_000
+    """At most so many lines (both languages together), drawn at random, teach the subwords."""
+    max_length: int = 0
+    """Longest side in tokens, its EOS counted; longer pairs are dropped and counted. 0: the model's."""
+    valid_pairs: int = 0
+    """So many pairs are held out of training when no validation files are given."""
+    source_language: str = ""
+    target_language: str = ""
+
+    def __post_init__(self) -> None:
+        self._check_files()
+        for name, value, least, remedy in (
+            (
+                "vocabulary",
+                self.vocabulary,
+                SMALLEST_VOCABULARY,
+                "256 bytes and 4 reserved ids are part of it",
+            ),
+            ("max_length", self.max_length, 2, "the EOS counts as one token"),
+            ("valid_pairs", self.valid_pairs, 1, "a validation set is needed to choose a model"),
+        ):
+            if value != 0 and value < least:
+                raise ConfigError(
+                    f"data.{name} is {value}; use {least} or more ({remedy}), or 0 to have it chosen"
+                )
+        if self.subwords not in ("bpe", "unigram"):
+            raise ConfigError(f'data.subwords is "{self.subwords}"; expected "bpe" or "unigram"')
+        if self.tokenizer and self.vocabulary:
+            raise ConfigError(
+                f"data.vocabulary is {self.vocabulary} and data.tokenizer is {self.tokenizer}: the tokenizer "
+                "brings its own vocabulary; give only one of them"
+            )
+        if self.tokenizer_sample < 1:
+            raise ConfigError(f"data.tokenizer_sample is {self.tokenizer_sample}; use at least 1 line")
+
+    def _check_files(self) -> None:
+        for one, other in (("source", "target"), ("valid_source", "valid_target")):
+            files, others = getattr(self, one), getattr(self, other)
+            if len(files) != len(others):
+                raise ConfigError(
+                    f"data.{one} names {len(files)} files but data.{other} names {len(others)}; "
+                    "give the aligned files of both in the same order"
+                )
+        for name in ("source", "target", "tsv", "valid_source", "valid_target", "valid_tsv"):
+            if "-" in getattr(self, name):
+                raise ConfigError(f"data.{name} is standard input, but is read more than once; use a file")
+            if "" in getattr(self, name):
+                raise ConfigError(f"data.{name} holds an empty file name; name a file or leave it out")

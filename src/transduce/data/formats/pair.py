@@ -1,0 +1,19 @@
+"""What every reader of parallel text yields."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One source line and its translation, with the place that they came from."""
+
+    source: str
+    target: str
+    file: str
+    """The file that holds the source line."""
+    line: int
+    """Counted from 1."""
+    extra_columns: int = 0
+    """Columns after the second in a TSV line: not used, but counted in the report."""

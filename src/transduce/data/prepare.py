@@ -1,0 +1,191 @@
+"""From the files of a ``DataConfig`` to a tokenizer, token shards and a report; re-used when nothing changed.
+
+The folder then holds ``tokenizer.model``, the shards ``train/`` and ``valid/``, the validation text
+``valid.jsonl``, and ``prepared.json``, which is written last and says from what the rest was made.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transduce.data.config import DataConfig
+from transduce.data.corpora import choose_held_out, count_pairs, identity, read_corpora, without
+from transduce.data.formats.pair import Pair
+from transduce.data.report import Report
+from transduce.data.shards import TokenShards, write_shards
+from transduce.data.tokenizer import Tokenizer
+from transduce.errors import ConfigError, DataError
+from transduce.files import atomic_writer, write_json
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """All that training needs to know of the data."""
+
+    tokenizer: Tokenizer
+    train: TokenShards
+    valid: TokenShards
+    valid_pairs: list[Pair]
+    """The validation set as text, overlong pairs included: scores are made of whole lines."""
+    report: Report
+    valid_report: Report
+    reused: bool = False
+    """Nothing was done: the folder already held this."""
+
+    def lines(self) -> list[str]:
+        """The reports of both sets for the log."""
+        return [f"training: {line}" for line in self.report.lines()] + [
+            f"validation: {line}" for line in self.valid_report.lines()
+        ]
+
+
+def prepare(
+    config: DataConfig,
+    folder: str | Path,
+    *,
+    max_length: int,
+    seed: int,
+    say: Callable[[str], None] = lambda line: None,
+) -> Prepared:
+    """The prepared data in ``folder``; files and settings that agree with what is there are not read again.
+
+    ``config.max_length`` goes before ``max_length``, the model's. ``say`` gets a line before each long step.
+    Raises ConfigError where no training files are named, DataError for whatever is wrong in them.
+    """
+    folder = Path(folder)
+    if not (config.source or config.tsv):
+        raise ConfigError("no training files are named; give data.source and data.target, or data.tsv")
+    limit = config.max_length or max_length
+    wanted = _identity(config, limit, seed)
+    if _finished(folder) == wanted:
+        return open_prepared(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "prepared.json").unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    files = (config.source, config.target, config.tsv)
+    valid_files = (config.valid_source, config.valid_target, config.valid_tsv)
+    pairs = count_pairs(*files)
+    if any(valid_files):
+        count_pairs(*valid_files)
+        valid_pairs, held_out = list(read_corpora(*valid_files)), []
+    else:
+        count = config.valid_pairs or automatic_valid_pairs(pairs)
+        say(f"choosing {count:,} of {pairs:,} pairs for validation")
+        valid_pairs = held_out = choose_held_out(read_corpora(*files), count, seed)
+    tokenizer = _tokenizer(config, without(read_corpora(*files), held_out), pairs, seed, say)
+    tokenizer.save(folder / "tokenizer.model")
+    _write_pairs(folder / "valid.jsonl", valid_pairs)
+    say(f"turning {pairs:,} pairs into tokens")
+    report = Report(limit=limit, held_out=len(held_out))
+    train = write_shards(without(read_corpora(*files), held_out, report), tokenizer, folder / "train", report)
+    valid_report = Report(limit=limit)
+    valid = write_shards(valid_pairs, tokenizer, folder / "valid", valid_report)
+    write_json(folder / "prepared.json", wanted)
+    return Prepared(
+        tokenizer=tokenizer,
+        train=train,
+        valid=valid,
+        valid_pairs=valid_pairs,
+        report=report,
+        valid_report=valid_report,
+    )
+
+
+def open_prepared(folder: str | Path) -> Prepared:
+    """What ``prepare`` left in ``folder``; DataError where parts are missing or do not agree."""
+    folder = Path(folder)
+    if _finished(folder) is None:
+        raise DataError(f"{folder}: holds no prepared data; prepare it first")
+    tokenizer = Tokenizer.load(folder / "tokenizer.model")
+    train, valid = TokenShards.open(folder / "train"), TokenShards.open(folder / "valid")
+    for shards in (train, valid):
+        if shards.meta["tokenizer"] != tokenizer.sha256:
+            raise DataError(
+                f"{shards.folder}: was made with another tokenizer than {folder / 'tokenizer.model'}; "
+                "prepare the data again"
+            )
+    return Prepared(
+        tokenizer=tokenizer,
+        train=train,
+        valid=valid,
+        valid_pairs=_read_pairs(folder / "valid.jsonl"),
+        report=Report(**train.meta["report"]),
+        valid_report=Report(**valid.meta["report"]),
+        reused=True,
+    )
+
+
+def automatic_vocabulary(pairs: int) -> int:
+    """A joint vocabulary size that suits so many pairs; the paper has 37,000 for 4.5 million."""
+    for limit, size in ((10_000, 4_000), (200_000, 8_000), (1_000_000, 16_000), (3_000_000, 24_000)):
+        if pairs < limit:
+            return size
+    return 37_000
+
+
+def automatic_valid_pairs(pairs: int) -> int:
+    """How many pairs to hold out: one in twenty, at most 1,000."""
+    return max(1, min(1_000, pairs // 20))
+
+
+def _identity(config: DataConfig, limit: int, seed: int) -> dict[str, Any]:
+    """Everything that decides what the prepared data are, as JSON holds it."""
+    settings = dataclasses.asdict(config)
+    for name in ("source_language", "target_language", "max_length"):
+        del settings[name]
+    for name, value in settings.items():
+        if isinstance(value, tuple):
+            settings[name] = identity(*value)
+    settings["tokenizer"] = identity(config.tokenizer)[0]["sha256"] if config.tokenizer else ""
+    made: dict[str, Any] = json.loads(
+        json.dumps({"format": FORMAT, "limit": limit, "seed": seed, **settings})
+    )
+    return made
+
+
+def _finished(folder: Path) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
+        TokenShards.open(folder / "train"), TokenShards.open(folder / "valid")
+    except (OSError, ValueError, DataError):
+        return None
+    return found
+
+
+def _tokenizer(
+    config: DataConfig, pairs: Iterator[Pair], count: int, seed: int, say: Callable[[str], None]
+) -> Tokenizer:
+    if config.tokenizer:
+        return Tokenizer.load(config.tokenizer)
+    size = config.vocabulary or automatic_vocabulary(count)
+    say(f"learning {size:,} {config.subwords} subwords")
+    return Tokenizer.train(
+        (text for pair in pairs for text in (pair.source, pair.target)),
+        size,
+        subwords=config.subwords,
+        sample=config.tokenizer_sample,
+        seed=seed,
+        strict=config.vocabulary > 0,
+    )
+
+
+def _write_pairs(path: Path, pairs: list[Pair]) -> None:
+    with atomic_writer(path) as file:
+        for pair in pairs:
+            file.write(json.dumps(dataclasses.asdict(pair)).encode() + b"\n")
+
+
+def _read_pairs(path: Path) -> list[Pair]:
+    try:
+        return [Pair(**json.loads(line)) for line in path.read_bytes().split(b"\n") if line]
+    except (OSError, ValueError, TypeError):
+        raise DataError(f"{path}: is missing or damaged; prepare the data again") from None

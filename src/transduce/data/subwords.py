@@ -1,0 +1,107 @@
+"""Learning a subword vocabulary with the sentencepiece library."""
+
+from __future__ import annotations
+
+import io
+import math
+import random
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+import sentencepiece
+
+from transduce.errors import DataError
+
+# sentencepiece skips lines above 4,192 bytes; ours are cut below that, so that nothing is skipped.
+_LONGEST = 1000
+# Characters that sentencepiece reserves for itself: a training line that holds one would be skipped.
+_RESERVED = str.maketrans({"\u2581": " ", "\u2585": " ", "\0": " ", "\ue000": " "})
+# Rarer characters than one in ten thousand are spelled as bytes instead of taking a place in the vocabulary.
+_COVERAGE = 0.9999
+_OVERHEAD = 260  # 256 bytes and 4 reserved ids
+
+
+def learn(
+    lines: Iterable[str], vocabulary: int, *, subwords: str, sample: int, seed: int, strict: bool
+) -> bytes:
+    """A serialised sentencepiece model; see ``Tokenizer.train``.
+
+    Lines longer than 1,000 characters are cut at spaces into several, for learning only.
+    """
+    text = [part for line in reservoir(lines, sample, seed) for part in _parts(line.translate(_RESERVED))]
+    if not text:
+        raise DataError("there is no text to learn subwords from: every line is empty")
+    model = io.BytesIO()
+    try:
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(text),
+            model_writer=model,
+            vocab_size=vocabulary,
+            model_type=subwords,
+            character_coverage=_coverage(text, vocabulary),
+            hard_vocab_limit=False,
+            normalization_rule_name="identity",
+            remove_extra_whitespaces=False,
+            byte_fallback=True,
+            pad_id=0,
+            eos_id=1,
+            bos_id=2,
+            unk_id=3,
+            minloglevel=4,
+        )
+    except RuntimeError as error:
+        raise DataError(f"sentencepiece could not learn {vocabulary} {subwords} subwords: {error}") from None
+    content = model.getvalue()
+    if strict:
+        found: int = sentencepiece.SentencePieceProcessor(model_proto=content).vocab_size()
+        if found < vocabulary:
+            raise DataError(
+                f"data.vocabulary is {vocabulary}, but {len(text)} lines of text have no more than {found} "
+                f"subwords in them; set data.vocabulary={found}, or 0 to have it chosen"
+            )
+    return content
+
+
+def reservoir(lines: Iterable[str], size: int, seed: int) -> list[str]:
+    """At most ``size`` of the lines, each set of that size equally likely, in one pass.
+
+    Li's algorithm L: the gap to the next line that enters is drawn, so most lines cost nothing.
+    """
+    chosen: list[str] = []
+    draw = random.Random(seed)
+    weight, entering = 1.0, 0
+    for index, line in enumerate(lines):
+        if index < size:
+            chosen.append(line)
+            if len(chosen) < size:
+                continue
+        elif index < entering:
+            continue
+        else:
+            chosen[draw.randrange(size)] = line
+        weight *= math.exp(math.log(1.0 - draw.random()) / size)
+        gap = int(math.log(1.0 - draw.random()) / math.log1p(-weight)) if weight < 1 else 0
+        entering = index + 1 + gap
+    return chosen
+
+
+def _parts(line: str) -> Iterator[str]:
+    while len(line) > _LONGEST:
+        cut = line.rfind(" ", 1, _LONGEST) if " " in line[1:_LONGEST] else _LONGEST
+        yield line[:cut]
+        line = line[cut:].lstrip(" ")
+    if line.strip():
+        yield line
+
+
+def _coverage(text: list[str], vocabulary: int) -> float:
+    """The share of characters to keep: few enough to leave half of the vocabulary to longer pieces."""
+    counts: Counter[str] = Counter()
+    for line in text:
+        counts.update(line)
+    del counts[" "]
+    total = sum(counts.values())
+    room = max(1, (vocabulary - _OVERHEAD) // 2)
+    if len(counts) <= room or total == 0:
+        return _COVERAGE
+    return min(_COVERAGE, sum(count for _, count in counts.most_common(room - 1)) / total)

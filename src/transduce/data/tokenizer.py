@@ -1,0 +1,158 @@
+"""Text to subword ids and back, without loss: sentencepiece with byte fallback.
+
+Nothing is normalised: ``decode(encode(text)) == text`` for every line of Unicode text. A character that the
+vocabulary lacks becomes its UTF-8 bytes, so the unknown id never occurs. Source and target share the
+vocabulary (section 5.1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import sentencepiece
+
+from transduce.data.subwords import learn
+from transduce.errors import DataError
+from transduce.files import write_bytes
+
+PAD_ID = 0
+EOS_ID = 1
+BOS_ID = 2
+UNK_ID = 3
+_RESERVED = frozenset((PAD_ID, EOS_ID, BOS_ID))
+
+# sentencepiece writes a space as U+2581 and would give back a space for a U+2581 of the text. The private-use
+# character below takes its place in the text, followed by 1; followed by 0 it means itself.
+_MARK = "\u2581"
+_ESCAPE = "\ue000"
+
+
+class Tokenizer:
+    """A trained subword model. Ids: pad 0, end 1, begin 2, unknown 3, then the 256 bytes and the pieces."""
+
+    def __init__(self, model_bytes: bytes, name: str = "tokenizer") -> None:
+        self.model_bytes = model_bytes
+        self.sha256 = hashlib.sha256(model_bytes).hexdigest()
+        try:
+            processor: Any = sentencepiece.SentencePieceProcessor(model_proto=model_bytes)
+        except (RuntimeError, TypeError, ValueError):
+            raise DataError(f"{name}: not a sentencepiece model; was it cut short or replaced?") from None
+        self._processor = processor
+        self.vocabulary: int = processor.vocab_size()
+        found = (processor.pad_id(), processor.eos_id(), processor.bos_id(), processor.unk_id())
+        if found != (PAD_ID, EOS_ID, BOS_ID, UNK_ID):
+            raise DataError(
+                f"{name}: pad, eos, bos and unk have the ids {found}, expected (0, 1, 2, 3); "
+                "use a model that was trained by transduce"
+            )
+        self.byte_pieces: npt.NDArray[np.bool_] = np.array(
+            [processor.is_byte(i) for i in range(self.vocabulary)], dtype=np.bool_
+        )
+        if int(self.byte_pieces.sum()) != 256:
+            raise DataError(f"{name}: has no byte fallback; use a model that was trained by transduce")
+        self._replacement = [processor.piece_to_id(f"<0x{byte:02X}>") for byte in "\ufffd".encode()]
+
+    @classmethod
+    def train(
+        cls,
+        lines: Iterable[str],
+        vocabulary: int,
+        *,
+        subwords: str = "bpe",
+        sample: int = 2_000_000,
+        seed: int = 0,
+        strict: bool = True,
+    ) -> Tokenizer:
+        """A tokenizer of ``vocabulary`` pieces learned from at most ``sample`` of the lines.
+
+        The same lines, settings and seed give the same bytes. Where the text has too little in it for so many
+        pieces, DataError names the possible size if ``strict``, else the possible size is taken.
+        """
+        return cls(learn(lines, vocabulary, subwords=subwords, sample=sample, seed=seed, strict=strict))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Tokenizer:
+        """The tokenizer that ``save`` wrote; DataError where the file is missing or not one of ours."""
+        try:
+            return cls(Path(path).read_bytes(), str(path))
+        except FileNotFoundError:
+            raise DataError(f"{path}: no such tokenizer; check the path") from None
+        except OSError as error:
+            raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+    def save(self, path: str | Path) -> None:
+        """Nothing; ``path`` holds the model afterwards."""
+        write_bytes(path, self.model_bytes)
+
+    def encode(self, text: str) -> list[int]:
+        """The ids of one line, without the end id."""
+        return self.encode_batch([text])[0]
+
+    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
+        """The ids of many lines, worked out on all processor cores where there are enough of them."""
+        threads = min(os.cpu_count() or 1, 1 + len(texts) // 64)
+        try:
+            escaped = [_escaped(text) for text in texts]
+            encoded: list[list[int]] = self._processor.encode(escaped, num_threads=threads)
+        except (RuntimeError, TypeError, UnicodeError):
+            raise _not_text(texts) from None
+        return encoded
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """The text of any sequence of ids; always one line.
+
+        Pad, end and begin ids are ignored. The unknown id, ids outside the vocabulary, and bytes that are no
+        valid UTF-8 give U+FFFD. A line feed, which a model can spell as a byte, gives a space, since outputs
+        are one line each.
+        """
+        kept: list[int] = []
+        for item in ids:
+            index = int(item)
+            if UNK_ID < index < self.vocabulary:
+                kept.append(index)
+            elif index not in _RESERVED:
+                kept.extend(self._replacement)
+        text: str = self._processor.decode(kept) if kept else ""
+        return _unescaped(text).replace("\n", " ")
+
+    def pieces(self, text: str) -> list[str]:
+        """The subwords of one line as strings; ``▁`` stands for a space, ``<0x41>`` for a byte."""
+        return [self.piece(index) for index in self.encode(text)]
+
+    def piece(self, index: int) -> str:
+        """The subword of one id."""
+        piece: str = self._processor.id_to_piece(index)
+        return piece
+
+    def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes]]:
+        return (Tokenizer, (self.model_bytes,))
+
+
+def _escaped(text: str) -> str:
+    if _ESCAPE in text or _MARK in text:
+        return text.replace(_ESCAPE, _ESCAPE + "0").replace(_MARK, _ESCAPE + "1")
+    return text
+
+
+def _unescaped(text: str) -> str:
+    if _ESCAPE in text:
+        return text.replace(_ESCAPE + "1", _MARK).replace(_ESCAPE + "0", _ESCAPE)
+    return text
+
+
+def _not_text(texts: Sequence[str]) -> DataError:
+    for number, text in enumerate(texts, 1):
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            place = f"text {number}, column {error.start + 1}"
+            return DataError(
+                f"{place}: lone surrogate U+{ord(text[error.start]):04X}: not valid Unicode; remove it"
+            )
+    return DataError("sentencepiece cannot encode this text")

@@ -1,0 +1,175 @@
+"""Section 6.1: beam search, as a pure function over a step; it has never heard of a model.
+
+Hypotheses that have ended are kept apart from those alive. A sentence is left as soon as nothing alive can
+beat what has ended, whatever length it would reach: with log P <= 0 falling as tokens are added, the best
+that a hypothesis can still score is its log P divided by the largest penalty within its limit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, Self, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from transduce.decoding.back_trace import Ended, Record, back_trace
+from transduce.decoding.candidates import Candidates, continuations
+from transduce.decoding.config import SearchOptions
+from transduce.decoding.hypothesis import Hypothesis, length_penalty
+from transduce.errors import TransduceError
+
+_NEVER = float("-inf")
+# Sentences that are done are taken out of the batch once they are this share of it: doing so copies the rest.
+_DONE_SHARE = 1 / 8
+
+
+@runtime_checkable
+class State(Protocol):
+    """What a step remembers: one row per hypothesis, and something per sentence."""
+
+    def rows(self, hypotheses: Tensor, sentences: Tensor | None = None) -> Self:
+        """The state whose hypothesis i is this one's ``hypotheses[i]``, for the ``sentences`` that stay."""
+        ...
+
+
+S = TypeVar("S", bound=State)
+# The newest token of every row and the state -> logits [rows, vocabulary] for the next one, and the new state.
+# The logits belong to the search, which overwrites them.
+Step = Callable[[Tensor, S], tuple[Tensor, S]]
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The sentences still searched: which they are, their limits, and their hypotheses, best first."""
+
+    sentences: Int[Tensor, "active"]
+    limits: Int[Tensor, "active"]
+    ended: Ended
+    log_p: Float[Tensor, "active slots"]
+    tokens: Int[Tensor, "active slots"]
+    parents: Int[Tensor, "active slots"]
+
+    def kept(self, index: Int[Tensor, "kept"]) -> _Batch:
+        """The batch without the other sentences."""
+        return _Batch(
+            self.sentences[index],
+            self.limits[index],
+            self.ended.kept(index),
+            self.log_p[index],
+            self.tokens[index],
+            self.parents[index],
+        )
+
+
+@dataclass(frozen=True)
+class _Rules:
+    options: SearchOptions
+    start_id: int
+    eos_id: int
+    never: Int[Tensor, "ids"]
+
+
+def beam_search(
+    step: Step[S],
+    state: S,
+    *,
+    max_lengths: Int[Tensor, "sentences"],
+    options: SearchOptions,
+    start_id: int,
+    eos_id: int,
+    forbidden: Sequence[int] = (),
+) -> list[list[Hypothesis]]:
+    """The ``options.n_best`` best outputs of each sentence, best first (fewer where fewer ended).
+
+    The first step gets one row per sentence, each later one ``options.beam`` rows per sentence, those of a
+    sentence next to each other; sentences that are done disappear from the rows. ``max_lengths`` bounds the
+    tokens of each sentence's output, the end included, on the device where the search runs. If nothing ended
+    within the limit, the best that are alive are given, scored alike and marked ``truncated``. The ids in
+    ``forbidden`` have no probability. Scores that tie within 1e-6 are ranked by the lower token, then by the
+    better parent. Raises TransduceError where the step's logits are not finite.
+    """
+    assert eos_id not in forbidden
+    if not len(max_lengths):
+        return []
+    assert int(max_lengths.min()) >= 1
+    never = torch.tensor(tuple(forbidden), dtype=torch.long, device=max_lengths.device)
+    with torch.inference_mode():
+        return _search(step, state, max_lengths, _Rules(options, start_id, eos_id, never))
+
+
+def _search(step: Step[S], state: S, limits: Tensor, rules: _Rules) -> list[list[Hypothesis]]:
+    options = rules.options
+    batch = _opening(limits, rules)
+    results = Ended.none(len(limits), options.n_best, batch.log_p)
+    history: list[Record] = []
+    for length in range(1, int(limits.max()) + 1):
+        logits, state = step(batch.tokens.flatten(), state)
+        best, usable = continuations(
+            logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits,
+            batch.log_p,
+            beam=options.beam,
+            never=rules.never,
+            not_yet=rules.eos_id if length <= options.min_length else None,
+        )
+        slots = batch.log_p.shape[1]
+        batch = _advanced(batch, best, length, rules)
+        history.append(Record(batch.sentences, batch.tokens, batch.parents, batch.log_p))
+        is_open = _open(batch, length, options.alpha)
+        open_count, in_order = _look(batch, is_open, usable, slots, length)
+        if not open_count:
+            break
+        # A sentence that is done stays as dead rows until it is worth taking out.
+        batch = replace(batch, log_p=batch.log_p.masked_fill(~is_open[:, None], _NEVER))
+        if len(is_open) - open_count >= _DONE_SHARE * len(is_open) and open_count < len(is_open):
+            results.store(batch.sentences, batch.ended)
+            keep = is_open.nonzero().squeeze(1)
+            batch = batch.kept(keep)
+            state = state.rows((keep[:, None] * slots + batch.parents).flatten(), keep)
+        elif not in_order:
+            first = torch.arange(len(is_open), device=limits.device)[:, None] * slots
+            state = state.rows((first + batch.parents).flatten())
+    results.store(batch.sentences, batch.ended)
+    return back_trace(history, results, limits, options, rules.eos_id)
+
+
+def _opening(limits: Tensor, rules: _Rules) -> _Batch:
+    """Every sentence with one hypothesis: the start. Log P is summed in float64 where the device has it."""
+    dtype = torch.float32 if limits.device.type == "mps" else torch.float64
+    log_p = torch.zeros((len(limits), 1), dtype=dtype, device=limits.device)
+    every = torch.arange(len(limits), device=limits.device)
+    ended = Ended.none(len(limits), rules.options.n_best, log_p)
+    return _Batch(every, limits, ended, log_p, every.new_full((len(limits), 1), rules.start_id), every[:, None] * 0)
+
+
+def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _Batch:
+    """The batch one token later: candidates that end join the ended, the best others are alive."""
+    beam, ends = rules.options.beam, best.tokens == rules.eos_id
+    scores = (best.log_p / length_penalty(length, rules.options.alpha)).masked_fill(~ends, _NEVER)
+    ended = batch.ended.with_new(Ended(scores, best.log_p, best.parents + (length - 1) * beam))
+    going_on = best.pick(ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam])
+    log_p = going_on.log_p.masked_fill(going_on.tokens == rules.eos_id, _NEVER)
+    return replace(batch, ended=ended, log_p=log_p, tokens=going_on.tokens, parents=going_on.parents)
+
+
+def _open(batch: _Batch, length: int, alpha: float) -> Bool[Tensor, "active"]:
+    """Which sentences are below their limit and have a hypothesis that may still beat what has ended."""
+    # The penalty that flatters most: the longest output's, or for a negative alpha the shortest one's.
+    reach = ((5.0 + (batch.limits if alpha >= 0 else torch.full_like(batch.limits, length + 1))) / 6.0) ** alpha
+    bound = batch.log_p.amax(1) / reach
+    return (batch.limits > length) & (bound > batch.ended.scores[:, -1])
+
+
+def _look(batch: _Batch, is_open: Tensor, usable: Tensor, slots: int, length: int) -> tuple[int, bool]:
+    """How many sentences are open, and whether no row has moved: the one wait for the device in a step."""
+    beam = batch.parents.shape[1]
+    in_order = (batch.parents == torch.arange(beam, device=batch.parents.device)).all()
+    open_count, fine, still = torch.stack([is_open.sum(), usable.long(), in_order.long()]).tolist()
+    if not fine:
+        raise TransduceError(
+            f"the model's scores for output token {length} are not finite numbers; its weights are damaged, "
+            "or its training had diverged: use an earlier checkpoint"
+        )
+    return int(open_count), bool(still) and slots == beam

@@ -1,0 +1,76 @@
+"""Settings of the search (section 6.1) and of translating text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transduce.config import build
+from transduce.errors import UsageError
+
+LONG_LINES = ("split", "truncate", "error")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """How `beam_search` looks for the best outputs; the defaults of ``beam`` and ``alpha`` are the paper's.
+
+    ``min_length`` counts tokens without the end; shorter outputs are never formed.
+    """
+
+    beam: int = 4
+    alpha: float = 0.6
+    n_best: int = 1
+    min_length: int = 0
+
+    def __post_init__(self) -> None:
+        if self.beam < 1:
+            raise UsageError(f"beam is {self.beam}; it must be at least 1 (1 is greedy search)")
+        if not 1 <= self.n_best <= self.beam:
+            raise UsageError(f"n_best is {self.n_best}; it must lie between 1 and beam = {self.beam}: raise the beam")
+        if not math.isfinite(self.alpha):
+            raise UsageError(f"alpha is {self.alpha}; it must be a finite number, e.g. 0.6")
+        if self.min_length < 0:
+            raise UsageError(f"min_length is {self.min_length}; it must be 0 or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TranslationOptions:
+    """How a `Translator` turns lines into lines.
+
+    An output has at most as many tokens as its own source (the end not counted) plus ``max_extra``, its end
+    included. ``batch_tokens`` bounds sentences x beam x tokens of the longest one in a batch; 0 leaves the
+    choice to the device. ``long_lines`` says what becomes of a line with more tokens than the model is meant
+    for: split at sentence ends, truncate, or error. ``flag_unusual`` adds a warning to outputs that look like
+    a copy of the source or like endless repetition; it changes no output.
+    """
+
+    beam: int = 4
+    alpha: float = 0.6
+    n_best: int = 1
+    min_length: int = 1
+    max_extra: int = 50
+    batch_tokens: int = 0
+    long_lines: str = "split"
+    flag_unusual: bool = False
+
+    def __post_init__(self) -> None:
+        _ = self.search  # refuses what the search refuses
+        if self.max_extra < 0:
+            raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
+        if self.batch_tokens < 0:
+            raise UsageError(f"batch_tokens is {self.batch_tokens}; it must be above 0, or 0 to have it chosen")
+        if self.long_lines not in LONG_LINES:
+            raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
+
+    @property
+    def search(self) -> SearchOptions:
+        """The part that concerns the search."""
+        return SearchOptions(beam=self.beam, alpha=self.alpha, n_best=self.n_best, min_length=self.min_length)
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> TranslationOptions:
+        """The options with these fields; raises ConfigError with the nearest name for one that does not exist."""
+        return build(cls, values, "translation")

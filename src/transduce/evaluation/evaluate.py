@@ -1,0 +1,112 @@
+"""Translate a test set and score it; every score comes with the recipe from which it can be repeated."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from transduce import __version__
+from transduce.data.lines import read_lines
+from transduce.decoding.translator import Translator
+from transduce.evaluation.paper_bleu import PaperBleu
+from transduce.evaluation.paper_bleu import paper_bleu as score_as_paper
+from transduce.evaluation.scores import Scores, check_lines, score
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """The scores of one test set, the translations in its order, and the recipe in one line."""
+
+    scores: Scores
+    paper: PaperBleu | None
+    hypotheses: list[str]
+    recipe: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the translations, flat, for JSON."""
+        return {
+            **dataclasses.asdict(self.scores),
+            "paper_bleu": None if self.paper is None else self.paper.bleu,
+            "paper_bleu_signature": None if self.paper is None else self.paper.signature,
+            "recipe": self.recipe,
+            "version": __version__,
+        }
+
+
+def evaluate(
+    model: str | Path | Translator,
+    source: str | Path,
+    reference: str | Path | Sequence[str | Path],
+    *,
+    beam: int = 4,
+    alpha: float = 0.6,
+    device: str = "auto",
+    paper_bleu: str | None = None,
+    progress: Any = None,
+) -> Evaluation:
+    """The scores of a model (its folder, or a loaded Translator) on a file and one or several references.
+
+    ``paper_bleu`` names the target language (``"de"``) to have the paper's tokenised BLEU beside sacreBLEU.
+    ``device`` counts where a folder is given. Raises DataError before anything is translated where the files
+    have different numbers of lines.
+    """
+    paths = _paths(reference)
+    lines, references = list(read_lines(source)), [list(read_lines(path)) for path in paths]
+    check_lines(lines, references, [str(source), *paths])
+    translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
+    hypotheses = translator.translate(lines, beam=beam, alpha=alpha, progress=progress)
+    bundle = translator.bundle
+    command = [str(bundle.path or "MODEL"), "--source", str(source), *_flags(paths, paper_bleu)]
+    command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
+    names = [f"the translation of {source}", *paths]
+    return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(bundle.training)])
+
+
+def evaluate_file(
+    hypotheses: str | Path,
+    reference: str | Path | Sequence[str | Path],
+    *,
+    paper_bleu: str | None = None,
+) -> Evaluation:
+    """The scores of a file of detokenised translations, line by line, against one or several references."""
+    paths = _paths(reference)
+    references = [list(read_lines(path)) for path in paths]
+    command = shlex.join(["--hypotheses", str(hypotheses), *_flags(paths, paper_bleu)])
+    names = [str(hypotheses), *paths]
+    return _score(list(read_lines(hypotheses)), references, names, paper_bleu, [command])
+
+
+def _paths(reference: str | Path | Sequence[str | Path]) -> list[str]:
+    return [str(reference)] if isinstance(reference, str | Path) else [str(path) for path in reference]
+
+
+def _flags(references: list[str], paper_bleu: str | None) -> list[str]:
+    """The flags of ``transduce evaluate`` that stand for these arguments."""
+    flags = [word for path in references for word in ("--reference", path)]
+    return flags if paper_bleu is None else [*flags, "--paper-bleu", "--language", paper_bleu]
+
+
+def _score(
+    hypotheses: list[str],
+    references: list[list[str]],
+    names: list[str],
+    paper_bleu: str | None,
+    facts: list[str],
+) -> Evaluation:
+    """The evaluation; ``facts`` are the arguments of the command and what else the recipe must say."""
+    scores = score(hypotheses, references, names=names)
+    paper = None
+    if paper_bleu is not None:
+        paper = score_as_paper(hypotheses, references, language=paper_bleu, names=names)
+    facts = [f"transduce evaluate {facts[0]}", *facts[1:]]
+    recipe = " | ".join([*facts, f"sacreBLEU {scores.signature}", f"Transduce {__version__}"])
+    return Evaluation(scores=scores, paper=paper, hypotheses=hypotheses, recipe=recipe)
+
+
+def _facts(training: dict[str, Any]) -> list[str]:
+    """What of a model's training.json a score depends on: updates, averaging and where it came from."""
+    return [f"{name} {training[name]}" for name in ("steps", "averaged") if training.get(name)]

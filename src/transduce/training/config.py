@@ -1,0 +1,78 @@
+"""The settings of a training run, with the paper's recipe for its base model as default (section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from transduce.errors import ConfigError
+
+SCHEDULES = ("paper", "linear", "constant")
+METRICS = ("bleu", "loss")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingConfig:
+    """How a model is trained.
+
+    Tokens are real ones, padding excluded, except ``micro_batch_tokens``, which bounds rows x longest on each
+    side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
+    ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
+    ``metric``, and only after the warm-up.
+    """
+
+    seed: int = 1
+    batch_tokens: int = 25_000
+    micro_batch_tokens: int = 0
+    schedule: str = "paper"
+    rate: float = 0.0
+    warmup: int = 4000
+    beta_1: float = 0.9
+    beta_2: float = 0.98
+    epsilon: float = 1e-9
+    clip_norm: float = 0.0
+    label_smoothing: float = 0.1
+    max_steps: int = 100_000
+    max_epochs: int = 0
+    max_minutes: float = 0.0
+    patience: int = 0
+    metric: str = "bleu"
+    save_every: int = 1500
+    valid_every: int = 0
+    valid_lines: int = 1000
+    report_every: int = 50
+    average: int = 5
+    device: str = "auto"
+    precision: str = "auto"
+    threads: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("batch_tokens", "save_every", "report_every", "average"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
+        limits = ("max_steps", "max_epochs", "max_minutes", "patience", "micro_batch_tokens", "rate", "warmup")
+        for name in (*limits, "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
+        if self.schedule not in SCHEDULES:
+            raise ConfigError(f"training.schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
+        if self.metric not in METRICS:
+            raise ConfigError(f"training.metric is {self.metric!r}; choose one of {', '.join(METRICS)}")
+        if not 0.0 <= self.label_smoothing < 1.0:
+            raise ConfigError(f"training.label_smoothing is {self.label_smoothing}; it must be at least 0, below 1")
+        for name in ("beta_1", "beta_2"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
+        if self.epsilon <= 0:
+            raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")
+        if self.schedule == "paper" and self.warmup < 1:
+            raise ConfigError("training.warmup is 0; the paper's schedule needs at least 1 step of it")
+        if self.schedule == "constant" and self.rate == 0:
+            raise ConfigError("training.schedule is 'constant' without training.rate; set it, e.g. 1e-4")
+        if self.schedule == "linear" and not (self.max_steps or self.max_epochs or self.max_minutes):
+            raise ConfigError(
+                "training.schedule is 'linear' without an end: set training.max_steps, max_epochs or max_minutes"
+            )
+        if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
+            raise ConfigError(
+                "nothing ends this run: set training.max_steps, max_epochs, max_minutes or patience above 0"
+            )

@@ -1,0 +1,281 @@
+"""The training loop: updates in the order that the seed gives, with reports, validations and checkpoints."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from transduce.data.batching import Batching, Ids
+from transduce.data.shards import TokenShards
+from transduce.errors import TrainingError
+from transduce.model.transformer import Transformer
+from transduce.training.checkpoint import Checkpoints
+from transduce.training.config import TrainingConfig
+from transduce.training.log import RunLog, duration
+from transduce.training.optimizer import learning_rate
+from transduce.training.step import Updated, update
+from transduce.training.validation import Validation, to_batch
+
+NON_FINITE_LIMIT = 3
+
+
+@dataclass
+class Progress:
+    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch."""
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    seconds: float = 0.0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    best: dict[str, float] = field(default_factory=dict)
+    without_better: int = 0
+    non_finite: int = 0
+
+
+class Trainer:
+    """Trains ``model`` on ``shards`` until a limit is reached or a signal arrives.
+
+    ``validate`` is called with no arguments and returns the scores of the model as it stands.
+    """
+
+    def __init__(
+        self,
+        model: Transformer,
+        optimizer: torch.optim.Optimizer,
+        shards: TokenShards,
+        config: TrainingConfig,
+        *,
+        batching: Batching,
+        checkpoints: Checkpoints,
+        log: RunLog,
+        validate: Callable[[], Validation] | None = None,
+    ) -> None:
+        self.model, self.optimizer, self.shards, self.config = model, optimizer, shards, config
+        self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
+        self.progress = Progress()
+        self.device = str(next(model.parameters()).device)
+        self.precision = config.precision
+        self.interrupted: int | None = None
+        self._window = _Window()
+        self._bad_in_a_row = 0
+        self._validated_at = self._saved_at = -1
+
+    def resume(self) -> bool:
+        """Whether a checkpoint was found, from which this run now goes on."""
+        newest = self.checkpoints.newest()
+        if newest is None:
+            return False
+        state = self.checkpoints.restore(newest, self.model, self.optimizer)
+        self.progress = Progress(**state["progress"])
+        self._saved_at = self._validated_at = self.progress.step
+        return True
+
+    def run(self) -> str:
+        """Why training ended, as a phrase; the last update is always validated and saved."""
+        self.model.train()
+        handlers = self._catch_signals()
+        self.log.start_progress()
+        try:
+            reason = self._run()
+            self._validate_and_save(final=True)
+            return reason
+        finally:
+            self.log.stop_progress()
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
+
+    def _run(self) -> str:
+        p = self.progress
+        reason = self._end()
+        while reason is None:
+            updates = self.batching.epoch(p.epoch)
+            for ids in updates[p.position :]:
+                if (reason := self._end()) is not None:
+                    return reason
+                self._one(ids)
+            p.epoch, p.position = p.epoch + 1, 0
+            reason = self._end()
+        return reason
+
+    def _one(self, micro_batches: tuple[Ids, ...]) -> None:
+        p, config, begin = self.progress, self.config, time.perf_counter()
+        batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
+        waited = time.perf_counter() - begin
+        rate = learning_rate(config, self.model.config.d_model, p.step + 1, self.done())
+        updated = update(self.model, self.optimizer, batches, config, rate=rate, precision=self.precision)
+        p.step, p.position = p.step + 1, p.position + 1
+        p.source_tokens += updated.source_tokens
+        p.target_tokens += updated.target_tokens
+        self._check_finite(updated)
+        p.seconds += time.perf_counter() - begin
+        self._window.add(updated, time.perf_counter() - begin, waited)
+        self._show(rate)
+        if p.step % config.report_every == 0:
+            self._report(rate)
+        begin = time.perf_counter()
+        self._validate_and_save()
+        p.seconds += time.perf_counter() - begin
+
+    def done(self) -> float:
+        """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
+        p, c = self.progress, self.config
+        shares = [p.step / c.max_steps if c.max_steps else 0.0, p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0]
+        if c.max_epochs:
+            tokens = int(self.batching.target_lengths.sum())
+            shares.append(p.target_tokens / (tokens * c.max_epochs))
+        return max(shares)
+
+    def _end(self) -> str | None:
+        p, c = self.progress, self.config
+        if self.interrupted is not None:
+            return f"stopped by {signal.Signals(self.interrupted).name}"
+        if c.max_steps and p.step >= c.max_steps:
+            return f"{c.max_steps:,} updates are done"
+        if c.max_epochs and p.epoch >= c.max_epochs:
+            return f"{c.max_epochs:,} epochs are done"
+        if c.max_minutes and p.seconds >= c.max_minutes * 60:
+            return f"{c.max_minutes:g} minutes are over"
+        if c.patience and p.without_better >= c.patience:
+            return f"no better {c.metric} in {c.patience} validations"
+        return None
+
+    def _check_finite(self, updated: Updated) -> None:
+        if updated.finite:
+            self._bad_in_a_row = 0
+            return
+        self.progress.non_finite += 1
+        self._bad_in_a_row += 1
+        step = self.progress.step
+        self.log.write("non-finite", {"step": step, "count": self.progress.non_finite})
+        self.log.say(f"step {step:,}: loss or gradient is not finite; this update was skipped")
+        if self._bad_in_a_row == NON_FINITE_LIMIT:
+            newest = self.checkpoints.newest()
+            raise TrainingError(
+                f"loss or gradient was not finite in {NON_FINITE_LIMIT} updates in a row, up to step {step}; "
+                f"lower training.rate or use training.precision=fp32, then --resume (last good: {newest or 'none'})"
+            )
+
+    def _validate_and_save(self, *, final: bool = False) -> None:
+        p, c = self.progress, self.config
+        valid_every = c.valid_every or c.save_every
+        better = False
+        if self.validate is not None and p.step != self._validated_at and (final or p.step % valid_every == 0):
+            better = self._judge(self.validate())
+            self._validated_at = p.step
+        if p.step != self._saved_at and (final or better or p.step % c.save_every == 0):
+            self.save()
+
+    def save(self) -> None:
+        """Nothing; a checkpoint of this moment is on the disk, and those no longer wanted are gone."""
+        p = self.progress
+        self.checkpoints.save(p.step, self.model, self.optimizer, {"progress": dataclasses.asdict(p)})
+        self._saved_at = p.step
+        self.checkpoints.prune(int(p.best["step"]) if p.best else None)
+
+    def _judge(self, scores: Validation) -> bool:
+        p, c = self.progress, self.config
+        value = scores.bleu if c.metric == "bleu" else -scores.loss
+        better = not p.best or value > p.best["value"]
+        if better:
+            p.best, p.without_better = {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss}, 0
+        elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
+            p.without_better += 1
+        self.log.write(
+            "validation",
+            {
+                "step": p.step,
+                "loss": scores.loss,
+                "perplexity": scores.perplexity,
+                "bleu": scores.bleu,
+                "signature": scores.signature,
+                "beam": 1,
+                "seconds": p.seconds,
+                "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
+            },
+        )
+        self.log.say(
+            f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, "
+            f"BLEU {scores.bleu:.2f} (greedy)" + (", best so far" if better else "")
+        )
+        for source, reference, translation in scores.samples:
+            self.log.say(f"    source      {source}\n    reference   {reference}\n    translation {translation}")
+        return better
+
+    def _report(self, rate: float) -> None:
+        p, w = self.progress, self._window
+        loss = w.nll / max(w.target_tokens, 1)
+        values = {
+            "step": p.step,
+            "epoch": p.epoch,
+            "loss": w.smoothed / max(w.target_tokens, 1),
+            "nll": loss,
+            "perplexity": math.exp(min(loss, 700.0)),
+            "rate": rate,
+            "gradient_norm": w.gradient_norm / max(w.updates, 1),
+            "source_tokens_per_second": w.source_tokens / w.seconds,
+            "target_tokens_per_second": w.target_tokens / w.seconds,
+            "wait_data": w.waited / w.seconds,
+            "seconds": p.seconds,
+        }
+        self.log.write("train", {k: v if math.isfinite(v) else None for k, v in values.items()})
+        if not self.log.live:
+            self.log.say(self._line(rate))
+        self._window = _Window()
+
+    def _show(self, rate: float) -> None:
+        if self.log.live:
+            self.log.show(self.done(), self._line(rate))
+
+    def _line(self, rate: float) -> str:
+        p, w, done = self.progress, self._window, self.done()
+        loss = w.nll / max(w.target_tokens, 1)
+        left = p.seconds * (1 - done) / done if done > 0 else math.inf
+        return (
+            f"step {p.step:,} epoch {p.epoch + 1} loss {loss:.3f} perplexity {math.exp(min(loss, 700.0)):.2f} "
+            f"rate {rate:.2e} {w.target_tokens / max(w.seconds, 1e-9):,.0f} target tokens/s "
+            f"ETA {duration(left)}"
+        )
+
+    def _catch_signals(self) -> dict[int, Any]:
+        def stop(number: int, _: object) -> None:
+            if self.interrupted is not None:  # asked twice: at once, the last checkpoint stays as it is
+                raise KeyboardInterrupt
+            self.interrupted = number
+
+        try:
+            return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        except ValueError:  # not in the main thread: whoever runs us there handles signals
+            return {}
+
+
+@dataclass
+class _Window:
+    """Sums since the last report."""
+
+    updates: int = 0
+    smoothed: float = 0.0
+    nll: float = 0.0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    gradient_norm: float = 0.0
+    seconds: float = 0.0
+    waited: float = 0.0
+
+    def add(self, updated: Updated, seconds: float, waited: float) -> None:
+        self.updates += 1
+        self.smoothed += updated.smoothed
+        self.nll += updated.nll
+        self.source_tokens += updated.source_tokens
+        self.target_tokens += updated.target_tokens
+        self.gradient_norm += updated.gradient_norm
+        self.seconds += seconds
+        self.waited += waited

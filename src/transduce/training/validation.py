@@ -1,0 +1,89 @@
+"""Validation during training: loss without smoothing, BLEU of greedy translations, and samples."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from transduce.bundle import Bundle
+from transduce.data.batching import Batching, collate
+from transduce.data.formats.pair import Pair
+from transduce.data.shards import TokenShards
+from transduce.data.tokenizer import Tokenizer
+from transduce.decoding.translator import Translator
+from transduce.evaluation.scores import score
+from transduce.model.transformer import Transformer
+from transduce.training.step import Batch, batch_loss, precision_context
+
+SAMPLES = 3
+
+
+@dataclass(frozen=True)
+class Validation:
+    """The scores of one validation; ``perplexity`` is exp of the un-smoothed loss per target token."""
+
+    loss: float
+    bleu: float
+    signature: str
+    samples: tuple[tuple[str, str, str], ...]
+
+    @property
+    def perplexity(self) -> float:
+        """exp(loss), per subword token."""
+        return math.exp(min(self.loss, 700.0))
+
+
+def to_batch(shards: TokenShards, ids: object, model: Transformer, device: str) -> Batch:
+    """The pairs ``ids`` as tensors on ``device``."""
+    source, target_in, target_out = (
+        torch.from_numpy(array).to(device, non_blocking=True)
+        for array in collate(shards, ids, model.config.start_id, model.config.pad_id)  # type: ignore[arg-type]
+    )
+    return Batch(
+        source, target_in, target_out, int(shards.source_lengths[ids].sum()), int(shards.target_lengths[ids].sum())
+    )
+
+
+def validate(
+    model: Transformer,
+    tokenizer: Tokenizer,
+    shards: TokenShards,
+    pairs: Sequence[Pair],
+    *,
+    device: str,
+    precision: str,
+) -> Validation:
+    """The scores of ``model`` as it stands; it is in evaluation mode meanwhile, and as before afterwards."""
+    training = model.training
+    model.eval()
+    try:
+        loss = validation_loss(model, shards, device=device, precision=precision)
+        translator = Translator(Bundle(model=model, tokenizer=tokenizer, training={}, path=None), device=device)
+        outputs = translator.translate([pair.source for pair in pairs], beam=1)
+        scores = score(outputs, [pair.target for pair in pairs], ter=False)
+        step = max(1, len(pairs) // SAMPLES)
+        chosen = range(0, len(pairs), step)[:SAMPLES]
+        samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)
+        return Validation(loss, scores.bleu, scores.signature, samples)
+    finally:
+        model.train(training)
+
+
+@torch.inference_mode()
+def validation_loss(model: Transformer, shards: TokenShards, *, device: str, precision: str) -> float:
+    """The negative log-likelihood per target token, un-smoothed, in nats."""
+    longest = int(max(shards.source_lengths.max(), shards.target_lengths.max()))
+    budget = max(4096, longest)
+    batching = Batching(
+        shards.source_lengths, shards.target_lengths, batch_tokens=budget, micro_batch_tokens=budget, seed=0
+    )
+    total, tokens = 0.0, 0
+    for (ids,) in batching.epoch(0):
+        batch = to_batch(shards, ids, model, device)
+        with precision_context(device, precision):
+            total += float(batch_loss(model, batch, smoothing=0.0, scale=1.0)[1])
+        tokens += batch.target_tokens
+    return total / tokens

@@ -1,0 +1,155 @@
+import errno
+import os
+import subprocess
+import sys
+import warnings
+
+import pytest
+import typer
+
+import transduce
+from transduce.cli import main as cli
+from transduce.cli.main import main
+from transduce.errors import BundleError, ConfigError, DataError, UsageError
+
+COMMANDS = ("demo", "train", "translate", "evaluate", "average", "corpus", "doctor")
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """A way to have the command line meet an exception: returns exit code and stderr."""
+
+    def fail(error: BaseException, capsys) -> tuple[int, str]:
+        def run(_: list[str]) -> int:
+            raise error
+
+        monkeypatch.setattr(cli, "_run", run)
+        code = main(["anything"])
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        return code, captured.err
+
+    return fail
+
+
+def test_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"transduce {transduce.__version__}\n"
+
+
+def test_help_lists_every_command_in_order_with_an_example(capsys):
+    assert main(["--help"]) == 0
+    text = capsys.readouterr().out
+    places = [text.index(f"\n  {name} ") for name in COMMANDS]
+    assert places == sorted(places)
+    for name in COMMANDS:
+        assert f" transduce {name}" in text
+    assert "completion" not in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_each_command_has_a_help_with_an_example(name, capsys):
+    assert main([name, "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: transduce {name}")
+    assert f"transduce {name}" in text.split("Usage:")[1].split("\n", 1)[1]
+
+
+def test_no_command_prints_the_help_on_stderr(capsys):
+    assert main([]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Usage: transduce")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tranlate"], "no such command 'tranlate'"),
+        (["--nonsense"], "no such option: --nonsense"),
+        (["doctor", "--nonsense"], "no such option: --nonsense (see transduce doctor --help)"),
+        (["doctor", "surplus"], "surplus"),
+        (["evaluate", "model"], "missing option '--reference'"),
+        (["evaluate", "model", "--beam", "many"], "--beam"),
+    ],
+)
+def test_a_wrong_call_is_one_line_and_exits_2(arguments, message, capsys):
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("transduce: error: ")
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert "--help)" in captured.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(DataError("a.txt:3: bad"), 1), (BundleError("b"), 1), (UsageError("u"), 2), (ConfigError("c"), 2)],
+)
+def test_an_error_of_ours_is_one_line_and_its_exit_code(error, code, failing, capsys):
+    assert failing(error, capsys) == (code, f"transduce: error: {error}\n")
+
+
+def test_an_error_of_the_system_names_file_and_reason(failing, capsys):
+    error = OSError(errno.ENOSPC, "No space left on device", "out.txt")
+    assert failing(error, capsys) == (1, "transduce: error: out.txt: No space left on device\n")
+
+
+def test_a_full_memory_says_what_to_do(failing, capsys):
+    code, text = failing(MemoryError(), capsys)
+    assert code == 1
+    assert "out of memory" in text
+    assert text.count("\n") == 1
+
+
+def test_an_unexpected_error_is_one_line_without_a_traceback(failing, capsys, monkeypatch):
+    monkeypatch.delenv("TRANSDUCE_DEBUG", raising=False)
+    code, text = failing(KeyError("a\nb"), capsys)
+    assert code == 1
+    assert text.startswith("transduce: error: internal error: KeyError: ")
+    assert "TRANSDUCE_DEBUG=1" in text
+    assert text.count("\n") == 1
+
+
+def test_the_traceback_can_be_had(failing, capsys, monkeypatch):
+    monkeypatch.setenv("TRANSDUCE_DEBUG", "1")
+    _, text = failing(ValueError("odd"), capsys)
+    assert "Traceback (most recent call last)" in text
+    assert text.splitlines()[-1].startswith("transduce: error: internal error: ValueError: odd;")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
+def test_an_interrupt_is_quiet(error, failing, capsys):
+    assert failing(error, capsys) == (130, "")
+
+
+def test_warnings_are_one_line(capsys, monkeypatch):
+    def run(_: list[str]) -> int:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always")
+            warnings.warn("mind\nthe gap", stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(cli, "_run", run)
+    before = warnings.formatwarning
+    assert main([]) == 0
+    assert capsys.readouterr().err == "transduce: warning: mind the gap\n"
+    assert warnings.formatwarning is before
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    program = "import sys; from transduce.cli.main import main; sys.exit(main(['--help']))"
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        run = subprocess.run([sys.executable, "-c", program], stdout=write, stderr=subprocess.PIPE, check=False)
+    finally:
+        os.close(write)
+    assert (run.returncode, run.stderr) == (141, b"")
+
+
+def test_the_module_can_be_run():
+    run = subprocess.run([sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True)
+    assert run.stdout == f"transduce {transduce.__version__}\n"
