@@ -10,7 +10,9 @@ COMMANDS = ("demo", "train", "translate", "evaluate", "average", "corpus", "doct
 def loaded_by(program: str) -> set[str]:
     """The top-level packages that a fresh interpreter holds after ``program``."""
     report = "import sys; print('\\n'.join({name.split('.')[0] for name in sys.modules}), file=sys.stderr)"
-    run = subprocess.run([sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", f"{program}\n{report}"], capture_output=True, text=True, check=True
+    )
     return set(run.stderr.split())
 
 

@@ -79,7 +79,7 @@ def test_a_named_device_that_does_not_work_is_refused_with_the_remedy(name, monk
 
 @pytest.mark.parametrize("name", ["gpu", "cuda:", "cuda:x", "CPU", ""])
 def test_an_unknown_device_is_refused(name):
-    with pytest.raises(UsageError, match="unknown device .*choose auto, cpu"):
+    with pytest.raises(UsageError, match=r"unknown device .*choose auto, cpu"):
         machine.pick_device(name)
 
 
@@ -217,7 +217,9 @@ def test_after_tuning_a_large_block_is_re_used_without_page_faults():
 
     def run(mode: str) -> str:
         command = [sys.executable, "-c", textwrap.dedent(program), mode]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+        return subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=True
+        ).stdout.strip()
 
     tuned = run("tuned")
     if tuned == "other allocator":

@@ -107,9 +107,9 @@ def fast_bf16() -> bool:
     """
     import torch
 
-    names = ("_is_amx_tile_supported", "_is_avx512_bf16_supported")
-    probes = [getattr(torch.cpu, name, None) for name in names]
-    return torch.backends.mkldnn.is_available() and any(probe is not None and probe() for probe in probes)
+    probes = [getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("amx_tile", "avx512_bf16")]
+    fast = any(probe is not None and probe() for probe in probes)
+    return fast and bool(torch.backends.mkldnn.is_available())  # type: ignore[no-untyped-call]
 
 
 def pick_precision(name: str, device: str) -> str:
@@ -144,7 +144,7 @@ def tune_allocator() -> str:
         return "left as the C library sets it (not glibc)"
     # -1 turns trimming off (mallopt(3)).
     settings = ((_M_MMAP_MAX, 0), (_M_TRIM_THRESHOLD, -1), (_M_TOP_PAD, _TOP_PAD_BYTES))
-    if not all([libc.mallopt(parameter, value) for parameter, value in settings]):
+    if not all(libc.mallopt(parameter, value) for parameter, value in settings):
         return "glibc refused to be tuned"
     return "glibc, tuned to keep freed memory for the next step"
 
@@ -156,14 +156,14 @@ def usable_cores() -> int:
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
-def set_threads(threads: int = 0) -> int:
+def set_threads(threads: int | None = None) -> int:
     """The number of threads that torch computes with from now on, never more than the usable cores.
 
-    0 keeps torch's own choice (which follows OMP_NUM_THREADS) within that bound.
+    None or 0 keeps torch's own choice (which follows OMP_NUM_THREADS) within that bound.
     """
     import torch
 
-    if threads < 0:
+    if threads is not None and threads < 0:
         raise UsageError(f"threads is {threads}: give a number of threads, or 0 for torch's own choice")
     chosen = min(threads or torch.get_num_threads(), usable_cores())
     if chosen != torch.get_num_threads():

@@ -127,9 +127,7 @@ def test_an_interrupt_is_quiet(error, failing, capsys):
 
 def test_warnings_are_one_line(capsys, monkeypatch):
     def run(_: list[str]) -> int:
-        with warnings.catch_warnings():
-            warnings.simplefilter("always")
-            warnings.warn("mind\nthe gap", stacklevel=1)
+        print(warnings.formatwarning("mind\nthe gap", UserWarning, "file.py", 3), end="", file=sys.stderr)
         return 0
 
     monkeypatch.setattr(cli, "_run", run)
@@ -144,12 +142,16 @@ def test_a_reader_that_leaves_early_is_no_error():
     read, write = os.pipe()
     os.close(read)
     try:
-        run = subprocess.run([sys.executable, "-c", program], stdout=write, stderr=subprocess.PIPE, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", program], stdout=write, stderr=subprocess.PIPE, check=False
+        )
     finally:
         os.close(write)
     assert (run.returncode, run.stderr) == (141, b"")
 
 
 def test_the_module_can_be_run():
-    run = subprocess.run([sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True
+    )
     assert run.stdout == f"transduce {transduce.__version__}\n"

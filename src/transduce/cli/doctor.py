@@ -15,7 +15,9 @@ import typer
 from transduce import __version__, machine
 
 _GIB = 2**30
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;\s*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"])?$")
+_REQUIREMENT = re.compile(
+    r"(?P<name>[A-Za-z0-9._-]+)[^;]*(?:;\s*extra\s*==\s*['\"](?P<extra>[^'\"]+)['\"])?$"
+)
 
 
 def doctor(

@@ -14,15 +14,25 @@ if TYPE_CHECKING:
     from transduce.evaluation.evaluate import Evaluation
 
 
-def evaluate(
-    model: Annotated[Path | None, typer.Argument(help="A model folder; not with --hypotheses.")] = None,
+def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
+    model: Annotated[
+        Path | None, typer.Argument(metavar="MODEL", help="A model folder; not with --hypotheses.")
+    ] = None,
     *,
-    source: Annotated[Path | None, typer.Option(help="The text to translate, one sentence a line.")] = None,
-    reference: Annotated[list[Path], typer.Option(help="Its translation by a person; may be repeated.")],
-    hypotheses: Annotated[Path | None, typer.Option(help="Score this file instead of a model.")] = None,
+    source: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The text to translate, one sentence a line.")
+    ] = None,
+    reference: Annotated[
+        list[Path], typer.Option(metavar="FILE", help="Its translation by a person; may be repeated.")
+    ],
+    hypotheses: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Score this file instead of a model.")
+    ] = None,
     beam: Annotated[int, typer.Option(help="Hypotheses kept in the search; 1 is greedy.")] = 4,
     alpha: Annotated[float, typer.Option(help="Exponent of the length penalty.")] = 0.6,
-    output: Annotated[Path | None, typer.Option(help="Write the translations to this file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the translations to this file.")
+    ] = None,
     paper_bleu: Annotated[
         bool, typer.Option("--paper-bleu", help="Also the paper's tokenised BLEU (no sacreBLEU figure).")
     ] = False,

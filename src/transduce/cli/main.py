@@ -6,6 +6,7 @@ load torch.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
@@ -40,28 +41,24 @@ _COMMANDS = (
 )
 
 
-def _print_version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> bool:
     if wanted:
         print(f"transduce {__version__}")
         raise typer.Exit
+    return wanted
 
 
-def _no_command(
-    context: typer.Context,
+def _transduce(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     """Transduce: from parallel text to a translator, by the Transformer of 2017."""
-    if context.invoked_subcommand is None:
-        print(context.get_help(), file=sys.stderr)
-        raise typer.Exit(2)
 
 
 def build_app() -> typer.Typer:
     """The typer application with every command."""
-    width = max(len(name) for name, _, _ in _COMMANDS)
-    examples = "\n".join(f"{name:{width}}  transduce {example}" for name, _, example in _COMMANDS)
+    examples = "\n".join(f"  transduce {example}" for _, _, example in _COMMANDS)
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -69,7 +66,7 @@ def build_app() -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
         epilog=f"\b\nExamples:\n{examples}\n",
     )
-    app.callback(invoke_without_command=True)(_no_command)
+    app.callback()(_transduce)
     for name, summary, example in _COMMANDS:
         try:
             module: Any = importlib.import_module(f"transduce.cli.{name}")
@@ -112,6 +109,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(arguments: list[str]) -> int:
+    """The exit code; raises whatever the command raises."""
+    if not arguments:
+        with contextlib.redirect_stdout(sys.stderr):
+            _run(["--help"])
+        return 2
     command = get_command(build_app())
     try:
         with command.make_context("transduce", arguments) as context:

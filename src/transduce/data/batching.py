@@ -1,18 +1,20 @@
 """Batches by a budget of tokens, as a pure function of seed and epoch (section 5.1).
 
-Two budgets, both counted on each side by itself: a micro-batch, which the machine works on at once, has at
-most ``micro_batch_tokens`` positions with its padding; an update, which may gather several micro-batches,
-has at most ``batch_tokens`` real tokens, padding not counted. Pairs of about equal length on both sides
-share a micro-batch; the order of the micro-batches is random.
+Two budgets, both kept on each side by itself: a micro-batch, which the machine works on at once, has at most
+``micro_batch_tokens`` positions with its padding; an update, which may gather several micro-batches, has at
+most ``batch_tokens`` real tokens, padding not counted. Pairs of about equal length on both sides share a
+micro-batch; the order of the micro-batches is random. Nothing here knows how many machines work on an update:
+they share out its micro-batches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from transduce.data.packing import Group, Packer
 from transduce.data.shards import TokenShards
 from transduce.errors import ConfigError
 
@@ -49,65 +51,84 @@ class Batching:
                 f"training.{name} is {self.micro_batch_tokens}, but the longest pair has {longest} tokens on "
                 f"one side; use at least {longest}, or drop long pairs with a smaller data.max_length"
             )
+        width = int(self.target_lengths.max()) + 1
+        self._kinds = self.source_lengths.astype(np.int64) * width + self.target_lengths
+        found, self._counts = np.unique(self._kinds, return_counts=True)
+        # Micro-batches of an equal share of the update each fill it better than full ones and a gap.
+        parts = -(-batch_tokens // self.micro_batch_tokens)
+        self._packer = Packer(
+            found // width, found % width, positions=self.micro_batch_tokens, tokens=batch_tokens // parts
+        )
 
     def epoch(self, number: int) -> list[Update]:
         """The updates of one epoch: every pair exactly once, the same for the same seed and number."""
-        random = np.random.default_rng((self.seed, number))
-        micro = self._micro_batches(random)
+        random = np.random.default_rng((self.seed % 2**64, number))
+        groups = self._packer.pack(self._counts, random)
+        micro = self._dealt(groups, random)
         order = random.permutation(len(micro))
         shuffled = [micro[i] for i in order]
         if self.micro_batch_tokens == self.batch_tokens:
             return [(ids,) for ids in shuffled]
         return self._grouped(shuffled)
 
-    def _micro_batches(self, random: np.random.Generator) -> list[Ids]:
-        order = random.permutation(len(self.source_lengths))
-        source, target = self.source_lengths[order], self.target_lengths[order]
-        order = order[np.lexsort((source, target))]
-        source, target = self.source_lengths[order], self.target_lengths[order]
-        widest = np.maximum(source, target)
-        batches: list[Ids] = []
-        start = 0
-        while start < len(order):
-            most = self.micro_batch_tokens // int(widest[start])
-            running = np.maximum.accumulate(widest[start : start + most])
-            fits = running * np.arange(1, len(running) + 1) <= self.micro_batch_tokens
-            count = int(fits.sum())
-            batches.append(order[start : start + count])
-            start += count
-        return batches
+    def tokens(self, updates: Iterable[Update]) -> tuple[int, int]:
+        """Real source and target tokens in these updates."""
+        ids = np.concatenate([ids for update in updates for ids in update])
+        return int(self.source_lengths[ids].sum()), int(self.target_lengths[ids].sum())
+
+    def padding(self, updates: Iterable[Update]) -> tuple[float, float]:
+        """The share of the positions on the source and on the target side that hold padding."""
+        shares = []
+        for lengths in (self.source_lengths, self.target_lengths):
+            sides = [lengths[ids] for update in updates for ids in update]
+            shares.append(
+                1
+                - sum(int(side.sum()) for side in sides) / sum(int(side.max()) * len(side) for side in sides)
+            )
+        return shares[0], shares[1]
+
+    def largest_shapes(self) -> list[tuple[int, int, int]]:
+        """Shapes (rows, source length, target length) that no micro-batch exceeds, for a memory trial.
+
+        The longest pairs come first: attention needs the most for them. The others stand for micro-batches of
+        pairs of median and of least length, filled to the budget on both sides.
+        """
+        widest = np.maximum(self.source_lengths, self.target_lengths)
+        source, target = int(self.source_lengths.max()), int(self.target_lengths.max())
+        lengths = dict.fromkeys(int(length) for length in (widest.max(), np.median(widest), widest.min()))
+        return [
+            (min(len(widest), self.micro_batch_tokens // length), min(length, source), min(length, target))
+            for length in lengths
+        ]
+
+    def _dealt(self, groups: Sequence[Group], random: np.random.Generator) -> list[Ids]:
+        """Pair ids for the groups; which pairs of a kind meet in a micro-batch is random."""
+        shuffled = random.permutation(len(self._kinds))
+        by_kind = shuffled[np.argsort(self._kinds[shuffled], kind="stable")]
+        # The takings of all groups, listed by kind, lie in by_kind one after another.
+        kinds = np.concatenate([group.kinds for group in groups])
+        counts = np.concatenate([group.counts for group in groups])
+        order = np.argsort(kinds, kind="stable")
+        starts = np.empty_like(counts)
+        starts[order] = np.cumsum(counts[order]) - counts[order]
+        places = np.arange(len(by_kind)) + np.repeat(starts - (np.cumsum(counts) - counts), counts)
+        sizes = [int(group.counts.sum()) for group in groups]
+        dealt, ends = by_kind[places], np.cumsum(sizes).tolist()
+        return [dealt[end - size : end] for size, end in zip(sizes, ends, strict=True)]
 
     def _grouped(self, micro: Sequence[Ids]) -> list[Update]:
         updates: list[Update] = []
         group: list[Ids] = []
         source = target = 0
         for ids in micro:
-            more_source, more_target = (
-                int(self.source_lengths[ids].sum()),
-                int(self.target_lengths[ids].sum()),
-            )
+            more_source = int(self.source_lengths[ids].sum())
+            more_target = int(self.target_lengths[ids].sum())
             if group and max(source + more_source, target + more_target) > self.batch_tokens:
                 updates.append(tuple(group))
                 group, source, target = [], 0, 0
             group.append(ids)
             source, target = source + more_source, target + more_target
-        updates.append(tuple(group))
-        return updates
-
-    def largest_shapes(self) -> list[tuple[int, int, int]]:
-        """Shapes (rows, source length, target length) that no micro-batch exceeds, for a memory trial."""
-        shapes = []
-        widest = np.maximum(self.source_lengths, self.target_lengths)
-        for length in sorted({int(widest.max()), int(np.median(widest)), int(widest.min())}, reverse=True):
-            rows = min(len(widest), self.micro_batch_tokens // length)
-            shapes.append(
-                (
-                    rows,
-                    min(length, int(self.source_lengths.max())),
-                    min(length, int(self.target_lengths.max())),
-                )
-            )
-        return shapes
+        return [*updates, tuple(group)]
 
 
 def collate(shards: TokenShards, ids: Ids, start_id: int, pad_id: int = 0) -> tuple[Ids, Ids, Ids]:
@@ -119,7 +140,6 @@ def collate(shards: TokenShards, ids: Ids, start_id: int, pad_id: int = 0) -> tu
     target_out = shards.padded("target", ids, pad_id)
     target_in = np.full_like(target_out, pad_id)
     target_in[:, 0] = start_id
-    lengths = shards.target_lengths[ids]
-    inside = np.arange(1, target_out.shape[1]) < lengths[:, None]
+    inside = np.arange(1, target_out.shape[1]) < shards.target_lengths[ids][:, None]
     target_in[:, 1:][inside] = target_out[:, :-1][inside]
     return source, target_in, target_out

@@ -61,6 +61,11 @@ class DataConfig:
                 f"data.vocabulary is {self.vocabulary} and data.tokenizer is {self.tokenizer}: the tokenizer "
                 "brings its own vocabulary; give only one of them"
             )
+        if self.valid_pairs and (self.valid_source or self.valid_tsv):
+            raise ConfigError(
+                f"data.valid_pairs is {self.valid_pairs}, but validation files are given, so no pairs are "
+                "held out; leave out one of them"
+            )
         if self.tokenizer_sample < 1:
             raise ConfigError(f"data.tokenizer_sample is {self.tokenizer_sample}; use at least 1 line")
 

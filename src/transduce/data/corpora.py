@@ -37,23 +37,24 @@ def count_pairs(source: Sequence[str] = (), target: Sequence[str] = (), tsv: Seq
     return total + sum(count_lines(path) for path in tsv)
 
 
-def identity(*paths: str) -> list[dict[str, Any]]:
-    """Name, size and sha256 of each file: the same files under another folder are the same corpus."""
-    found: list[dict[str, Any]] = []
-    for path in paths:
-        try:
-            with Path(path).open("rb") as file:
-                digest = hashlib.file_digest(file, "sha256").hexdigest()
-                found.append({"name": Path(path).name, "size": file.tell(), "sha256": digest})
-        except IsADirectoryError:
-            raise DataError(f"{path}: is a folder, expected a text file; name a file in it") from None
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
-    return found
+def identity(*groups: Sequence[str]) -> list[list[dict[str, Any]]]:
+    """Name, size and sha256 of each file, group by group; the folder that a file lies in is no part of it."""
+    return [[_identity(path) for path in paths] for paths in groups]
+
+
+def _identity(path: str) -> dict[str, Any]:
+    try:
+        with Path(path).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            return {"name": Path(path).name, "size": file.tell(), "sha256": digest}
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder, expected a text file; name a file in it") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}; check the path") from None
 
 
 def choose_held_out(pairs: Iterable[Pair], count: int, seed: int) -> list[Pair]:
-    """``count`` pairs with different source texts, drawn at random by the seed, in corpus order.
+    """``count`` (1 or more) pairs with different source texts, drawn at random by the seed, in corpus order.
 
     A source text is drawn by its keyed hash: each text is as likely as any other, however often it occurs,
     and the draw does not depend on the order of the corpus. One pass; the chosen pairs are all that is kept.

@@ -29,42 +29,74 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
     Raises DataError, naming file and line, where the file is missing, unreadable, cut short or not UTF-8.
     """
-    with _opened(path) as stream:
-        for number, raw in enumerate(stream, 1):
-            line = raw.removesuffix(b"\n").removesuffix(b"\r") if raw.endswith(b"\n") else raw
-            if number == 1:
-                line = line.removeprefix(_BOM)
-            try:
-                text = line.decode()
-            except UnicodeDecodeError as error:
-                raise DataError(_not_utf8(path, number, line, error)) from None
-            yield text
+    number = 0
+    for block in _blocks(path):
+        try:
+            lines = _split(block)
+        except UnicodeDecodeError as error:
+            start = block.rfind(b"\n", 0, error.start) + 1
+            if start:
+                yield from _split(block[:start])
+            number += block.count(b"\n", 0, start) + 1
+            line = block[start:].partition(b"\n")[0]
+            raise DataError(_not_utf8(path, number, line, error.start - start)) from None
+        number += len(lines)
+        yield from lines
 
 
 def count_lines(path: str | Path) -> int:
     """How many lines ``read_lines`` would give, without decoding them."""
-    count, last = 0, b"\n"
+    return sum(block.count(b"\n") + (not block.endswith(b"\n")) for block in _blocks(path))
+
+
+def _blocks(path: str | Path) -> Iterator[bytes]:
+    """The bytes of the file in blocks of whole lines, as soon as they can be had; a BOM is removed.
+
+    Every block ends in LF, except for the last one where the last line does not.
+    """
+    pending: list[bytes] = []
+    first = True
     with _opened(path) as stream:
-        while chunk := stream.read(_CHUNK):
-            count += chunk.count(b"\n")
-            last = chunk[-1:]
-    return count + (last != b"\n")
+        reading = True
+        while reading:
+            chunk = stream.read1(_CHUNK)
+            reading = bool(chunk)
+            end = chunk.rfind(b"\n") + 1 if chunk else 0
+            pending.append(chunk[:end] if end else chunk)
+            if end or not reading:
+                block = b"".join(pending)
+                if first:
+                    block = block.removeprefix(_BOM)
+                if block:
+                    yield block
+                pending, first = [chunk[end:]], False
 
 
-def _not_utf8(path: str | Path, number: int, line: bytes, error: UnicodeDecodeError) -> str:
-    column = len(line[: error.start].decode(errors="replace")) + 1
+def _split(block: bytes) -> list[str]:
+    text = block.decode()
+    lines = text.split("\n")
+    last = lines.pop()
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    if last:
+        lines.append(last)
+    return lines
+
+
+def _not_utf8(path: str | Path, number: int, line: bytes, start: int) -> str:
+    column = len(line[:start].decode(errors="replace")) + 1
     guess = "UTF-16" if number == 1 and line.startswith(_UTF16) else "LATIN1"
     return (
-        f"{path}:{number}: not valid UTF-8 (byte 0x{line[error.start]:02x} at column {column}); "
+        f"{path}:{number}: not valid UTF-8 (byte 0x{line[start]:02x} at column {column}); "
         f"convert the file, e.g. with `iconv -f {guess} -t UTF-8`"
     )
 
 
 @contextmanager
-def _opened(path: str | Path) -> Iterator[IO[bytes]]:
+def _opened(path: str | Path) -> Iterator[io.BufferedReader]:
     """A buffered stream of the decompressed bytes; whatever goes wrong while it is read is a DataError."""
     if str(path) == "-":
-        yield sys.stdin.buffer
+        yield cast(io.BufferedReader, sys.stdin.buffer)
         return
     try:
         with Path(path).open("rb") as file:
@@ -79,11 +111,11 @@ def _opened(path: str | Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
-def _decompressed(file: IO[bytes], path: Path) -> IO[bytes]:
+def _decompressed(file: io.BufferedReader, path: Path) -> io.BufferedReader:
     if path.suffix == ".gz":
-        return cast(IO[bytes], io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=file)), _CHUNK))
+        return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=file)), _CHUNK)
     if path.suffix == ".zst":
-        return cast(IO[bytes], io.BufferedReader(_ZstdFile(file, path), _CHUNK))
+        return io.BufferedReader(_ZstdFile(file, path), _CHUNK)
     return file
 
 

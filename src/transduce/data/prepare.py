@@ -6,9 +6,9 @@ The folder then holds ``tokenizer.model``, the shards ``train/`` and ``valid/``,
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ class Prepared:
     train: TokenShards
     valid: TokenShards
     valid_pairs: list[Pair]
-    """The validation set as text, overlong pairs included: scores are made of whole lines."""
+    """The validation set as text: of whole lines, so overlong pairs are in it, unlike in ``valid``."""
     report: Report
     valid_report: Report
     reused: bool = False
@@ -64,32 +64,42 @@ def prepare(
         raise ConfigError("no training files are named; give data.source and data.target, or data.tsv")
     limit = config.max_length or max_length
     wanted = _identity(config, limit, seed)
-    if _finished(folder) == wanted:
-        return open_prepared(folder)
+    if _made_from(folder) == wanted:
+        with suppress(DataError):
+            return open_prepared(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "prepared.json").unlink(missing_ok=True)
+        prepared = _prepare(config, folder, limit, seed, say)
+        write_json(folder / "prepared.json", wanted)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {error.strerror or error}") from None
+    return prepared
+
+
+def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Callable[[str], None]) -> Prepared:
     files = (config.source, config.target, config.tsv)
     valid_files = (config.valid_source, config.valid_target, config.valid_tsv)
-    pairs = count_pairs(*files)
+    count = count_pairs(*files)
+    held_out: list[Pair] = []
     if any(valid_files):
         count_pairs(*valid_files)
-        valid_pairs, held_out = list(read_corpora(*valid_files)), []
+        valid_pairs = list(read_corpora(*valid_files))
     else:
-        count = config.valid_pairs or automatic_valid_pairs(pairs)
-        say(f"choosing {count:,} of {pairs:,} pairs for validation")
-        valid_pairs = held_out = choose_held_out(read_corpora(*files), count, seed)
-    tokenizer = _tokenizer(config, without(read_corpora(*files), held_out), pairs, seed, say)
+        wanted = config.valid_pairs or automatic_valid_pairs(count)
+        say(f"choosing {wanted:,} of {count:,} pairs for validation")
+        valid_pairs = held_out = choose_held_out(read_corpora(*files), wanted, seed)
+    tokenizer = _tokenizer(config, without(read_corpora(*files), held_out), count, seed, say)
     tokenizer.save(folder / "tokenizer.model")
+    say(f"turning {count:,} pairs into tokens")
+    report, valid_report = Report(limit=limit, held_out=len(held_out)), Report(limit=limit)
+    pairs = without(read_corpora(*files), held_out, report)
+    train = write_shards(pairs, tokenizer, folder / "train", report, corpus=identity(*files))
+    valid = write_shards(
+        valid_pairs, tokenizer, folder / "valid", valid_report, corpus=identity(*valid_files)
+    )
+    valid_pairs = [pair for pair in valid_pairs if pair.source.strip() and pair.target.strip()]
     _write_pairs(folder / "valid.jsonl", valid_pairs)
-    say(f"turning {pairs:,} pairs into tokens")
-    report = Report(limit=limit, held_out=len(held_out))
-    train = write_shards(without(read_corpora(*files), held_out, report), tokenizer, folder / "train", report)
-    valid_report = Report(limit=limit)
-    valid = write_shards(valid_pairs, tokenizer, folder / "valid", valid_report)
-    write_json(folder / "prepared.json", wanted)
     return Prepared(
         tokenizer=tokenizer,
         train=train,
@@ -103,7 +113,7 @@ def prepare(
 def open_prepared(folder: str | Path) -> Prepared:
     """What ``prepare`` left in ``folder``; DataError where parts are missing or do not agree."""
     folder = Path(folder)
-    if _finished(folder) is None:
+    if _made_from(folder) is None:
         raise DataError(f"{folder}: holds no prepared data; prepare it first")
     tokenizer = Tokenizer.load(folder / "tokenizer.model")
     train, valid = TokenShards.open(folder / "train"), TokenShards.open(folder / "valid")
@@ -139,24 +149,24 @@ def automatic_valid_pairs(pairs: int) -> int:
 
 def _identity(config: DataConfig, limit: int, seed: int) -> dict[str, Any]:
     """Everything that decides what the prepared data are, as JSON holds it."""
-    settings = dataclasses.asdict(config)
-    for name in ("source_language", "target_language", "max_length"):
-        del settings[name]
-    for name, value in settings.items():
-        if isinstance(value, tuple):
-            settings[name] = identity(*value)
-    settings["tokenizer"] = identity(config.tokenizer)[0]["sha256"] if config.tokenizer else ""
-    made: dict[str, Any] = json.loads(
-        json.dumps({"format": FORMAT, "limit": limit, "seed": seed, **settings})
-    )
-    return made
+    return {
+        "format": FORMAT,
+        "train": identity(config.source, config.target, config.tsv),
+        "valid": identity(config.valid_source, config.valid_target, config.valid_tsv),
+        "tokenizer": identity((config.tokenizer,) if config.tokenizer else ()),
+        "vocabulary": config.vocabulary,
+        "subwords": config.subwords,
+        "tokenizer_sample": config.tokenizer_sample,
+        "valid_pairs": config.valid_pairs,
+        "max_length": limit,
+        "seed": seed,
+    }
 
 
-def _finished(folder: Path) -> dict[str, Any] | None:
+def _made_from(folder: Path) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = json.loads((folder / "prepared.json").read_bytes())
-        TokenShards.open(folder / "train"), TokenShards.open(folder / "valid")
-    except (OSError, ValueError, DataError):
+    except (OSError, ValueError):
         return None
     return found
 
@@ -181,7 +191,7 @@ def _tokenizer(
 def _write_pairs(path: Path, pairs: list[Pair]) -> None:
     with atomic_writer(path) as file:
         for pair in pairs:
-            file.write(json.dumps(dataclasses.asdict(pair)).encode() + b"\n")
+            file.write(json.dumps(pair._asdict()).encode() + b"\n")
 
 
 def _read_pairs(path: Path) -> list[Pair]:

@@ -78,5 +78,5 @@ class Report:
 
     def _dropped(self, count: int) -> str:
         share = 100 * count / self.pairs
-        digits = f"{share:.1f}" if share >= 0.05 else f"{share:.1g}"
+        digits = f"{share:.1f}" if share >= 0.05 else f"{share:.1g}" if share >= 0.001 else "below 0.001"
         return f"{count:,} of {self.pairs:,} pairs dropped ({digits} %)"

@@ -95,13 +95,13 @@ class TokenShards:
 
 
 def write_shards(
-    pairs: Iterable[Pair], tokenizer: Tokenizer, folder: str | Path, report: Report, *, identity: Any = None
+    pairs: Iterable[Pair], tokenizer: Tokenizer, folder: str | Path, report: Report, *, corpus: Any = None
 ) -> TokenShards:
     """The shards of the pairs that can be used; ``report`` is filled with what became of all of them.
 
     Dropped, each as a pair: an empty side (white space only), a side of more than ``report.limit`` tokens
-    with its EOS. A few thousand pairs at a time are in memory. Raises DataError where nothing is left or the
-    disk is full.
+    with its EOS. ``corpus`` is kept in ``meta.json`` to tell from what the shards were made. A few thousand
+    pairs at a time are in memory. Raises DataError where nothing is left or the disk is full.
     """
     folder = Path(folder)
     try:
@@ -112,7 +112,8 @@ def write_shards(
             while chunk := list(islice(rest, _CHUNK)):
                 _add(chunk, writer, report)
         if not report.kept:
-            raise DataError(f"none of {report.pairs:,} pairs can be used: {'; '.join(report.lines()[1:])}")
+            why = "; ".join(report.lines()[1:]) or "the files are empty"
+            raise DataError(f"none of {report.pairs:,} pairs for {folder.name} can be used: {why}")
         meta = {
             "format": FORMAT,
             "pairs": report.kept,
@@ -120,7 +121,7 @@ def write_shards(
             "tokenizer": tokenizer.sha256,
             "vocabulary": tokenizer.vocabulary,
             "max_length": report.limit,
-            "identity": identity,
+            "corpus": corpus,
             "sizes": {name: (folder / name).stat().st_size for name in writer.names},
             "report": report.to_dict(),
         }

@@ -5,9 +5,9 @@ from __future__ import annotations
 import io
 import math
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import sentencepiece
 
 from transduce.errors import DataError
@@ -15,9 +15,10 @@ from transduce.errors import DataError
 # sentencepiece skips lines above 4,192 bytes; ours are cut below that, so that nothing is skipped.
 _LONGEST = 1000
 # Characters that sentencepiece reserves for itself: a training line that holds one would be skipped.
-_RESERVED = str.maketrans({"\u2581": " ", "\u2585": " ", "\0": " ", "\ue000": " "})
+_RESERVED = ("\u2581", "\u2585", "\0", "\ue000")
 # Rarer characters than one in ten thousand are spelled as bytes instead of taking a place in the vocabulary.
 _COVERAGE = 0.9999
+_CHUNK = 10_000
 _OVERHEAD = 260  # 256 bytes and 4 reserved ids
 
 
@@ -28,7 +29,7 @@ def learn(
 
     Lines longer than 1,000 characters are cut at spaces into several, for learning only.
     """
-    text = [part for line in reservoir(lines, sample, seed) for part in _parts(line.translate(_RESERVED))]
+    text = [part for line in reservoir(lines, sample, seed) for part in _parts(line)]
     if not text:
         raise DataError("there is no text to learn subwords from: every line is empty")
     model = io.BytesIO()
@@ -86,6 +87,9 @@ def reservoir(lines: Iterable[str], size: int, seed: int) -> list[str]:
 
 
 def _parts(line: str) -> Iterator[str]:
+    for character in _RESERVED:
+        if character in line:
+            line = line.replace(character, " ")
     while len(line) > _LONGEST:
         cut = line.rfind(" ", 1, _LONGEST) if " " in line[1:_LONGEST] else _LONGEST
         yield line[:cut]
@@ -96,12 +100,11 @@ def _parts(line: str) -> Iterator[str]:
 
 def _coverage(text: list[str], vocabulary: int) -> float:
     """The share of characters to keep: few enough to leave half of the vocabulary to longer pieces."""
-    counts: Counter[str] = Counter()
-    for line in text:
-        counts.update(line)
-    del counts[" "]
-    total = sum(counts.values())
+    counts = np.zeros(0x110000, dtype=np.int64)
+    for start in range(0, len(text), _CHUNK):
+        codes = np.frombuffer("".join(text[start : start + _CHUNK]).encode("utf-32-le"), dtype="<u4")
+        counts += np.bincount(codes, minlength=len(counts))
+    counts[ord(" ")] = 0
+    found = -np.sort(-counts[counts > 0])
     room = max(1, (vocabulary - _OVERHEAD) // 2)
-    if len(counts) <= room or total == 0:
-        return _COVERAGE
-    return min(_COVERAGE, sum(count for _, count in counts.most_common(room - 1)) / total)
+    return _COVERAGE if len(found) <= room else min(_COVERAGE, float(found[: room - 1].sum() / found.sum()))

@@ -96,7 +96,7 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
         """The ids of many lines, worked out on all processor cores where there are enough of them."""
-        threads = min(os.cpu_count() or 1, 1 + len(texts) // 64)
+        threads = min(_cores(), 1 + len(texts) // 64)
         try:
             escaped = [_escaped(text) for text in texts]
             encoded: list[list[int]] = self._processor.encode(escaped, num_threads=threads)
@@ -132,6 +132,11 @@ class Tokenizer:
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes]]:
         return (Tokenizer, (self.model_bytes,))
+
+
+def _cores() -> int:
+    """The cores that this process may use, which in a container are fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _escaped(text: str) -> str:

@@ -20,7 +20,7 @@ _NEVER = float("-inf")
 class Record:
     """What one step decided for the sentences that it worked on: token, parent's slot and log P per slot."""
 
-    sentences: Int[Tensor, "active"]
+    sentences: Int[Tensor, " active"]
     tokens: Int[Tensor, "active slots"]
     parents: Int[Tensor, "active slots"]
     log_p: Float[Tensor, "active slots"]
@@ -52,11 +52,11 @@ class Ended:
         log_p, places = torch.cat([self.log_p, fresh.log_p], 1), torch.cat([self.places, fresh.places], 1)
         return Ended(scores.gather(1, order), log_p.gather(1, order), places.gather(1, order))
 
-    def kept(self, index: Int[Tensor, "kept"]) -> Ended:
+    def kept(self, index: Int[Tensor, " kept"]) -> Ended:
         """The outputs of these sentences only."""
         return Ended(self.scores[index], self.log_p[index], self.places[index])
 
-    def store(self, index: Int[Tensor, "some"], outputs: Ended) -> None:
+    def store(self, index: Int[Tensor, " some"], outputs: Ended) -> None:
         """Nothing; the sentences at ``index`` have ``outputs`` afterwards."""
         self.scores.index_copy_(0, index, outputs.scores)
         self.log_p.index_copy_(0, index, outputs.log_p)
@@ -77,7 +77,7 @@ class _Leaf:
 def back_trace(
     history: Sequence[Record],
     ended: Ended,
-    limits: Int[Tensor, "sentences"],
+    limits: Int[Tensor, " sentences"],
     options: SearchOptions,
     eos_id: int,
 ) -> list[list[Hypothesis]]:
@@ -101,7 +101,9 @@ def back_trace(
         slot = torch.where(steps > at, parents[at, sentence, slot], slot)
     outputs: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
     for leaf, word, total in zip(leaves, words.tolist(), sums.tolist(), strict=True):
-        outputs[leaf.sentence].append(_hypothesis(leaf, word[: leaf.steps], total[: leaf.steps], options, eos_id))
+        outputs[leaf.sentence].append(
+            _hypothesis(leaf, word[: leaf.steps], total[: leaf.steps], options, eos_id)
+        )
     return outputs
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -26,17 +26,20 @@ _NEVER = float("-inf")
 _DONE_SHARE = 1 / 8
 
 
+Own = TypeVar("Own")
+
+
 @runtime_checkable
 class State(Protocol):
     """What a step remembers: one row per hypothesis, and something per sentence."""
 
-    def rows(self, hypotheses: Tensor, sentences: Tensor | None = None) -> Self:
+    def rows(self: Own, hypotheses: Tensor, sentences: Tensor | None = None) -> Own:
         """The state whose hypothesis i is this one's ``hypotheses[i]``, for the ``sentences`` that stay."""
         ...
 
 
 S = TypeVar("S", bound=State)
-# The newest token of every row and the state -> logits [rows, vocabulary] for the next one, and the new state.
+# The newest token of each row and the state -> logits [rows, vocabulary] for the next one, and the new state.
 # The logits belong to the search, which overwrites them.
 Step = Callable[[Tensor, S], tuple[Tensor, S]]
 
@@ -45,14 +48,14 @@ Step = Callable[[Tensor, S], tuple[Tensor, S]]
 class _Batch:
     """The sentences still searched: which they are, their limits, and their hypotheses, best first."""
 
-    sentences: Int[Tensor, "active"]
-    limits: Int[Tensor, "active"]
+    sentences: Int[Tensor, " active"]
+    limits: Int[Tensor, " active"]
     ended: Ended
     log_p: Float[Tensor, "active slots"]
     tokens: Int[Tensor, "active slots"]
     parents: Int[Tensor, "active slots"]
 
-    def kept(self, index: Int[Tensor, "kept"]) -> _Batch:
+    def kept(self, index: Int[Tensor, " kept"]) -> _Batch:
         """The batch without the other sentences."""
         return _Batch(
             self.sentences[index],
@@ -69,14 +72,14 @@ class _Rules:
     options: SearchOptions
     start_id: int
     eos_id: int
-    never: Int[Tensor, "ids"]
+    never: Int[Tensor, " ids"]
 
 
 def beam_search(
     step: Step[S],
     state: S,
     *,
-    max_lengths: Int[Tensor, "sentences"],
+    max_lengths: Int[Tensor, " sentences"],
     options: SearchOptions,
     start_id: int,
     eos_id: int,
@@ -141,7 +144,8 @@ def _opening(limits: Tensor, rules: _Rules) -> _Batch:
     log_p = torch.zeros((len(limits), 1), dtype=dtype, device=limits.device)
     every = torch.arange(len(limits), device=limits.device)
     ended = Ended.none(len(limits), rules.options.n_best, log_p)
-    return _Batch(every, limits, ended, log_p, every.new_full((len(limits), 1), rules.start_id), every[:, None] * 0)
+    start = every.new_full((len(limits), 1), rules.start_id)
+    return _Batch(every, limits, ended, log_p, start, torch.zeros_like(start))
 
 
 def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _Batch:
@@ -154,11 +158,11 @@ def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _B
     return replace(batch, ended=ended, log_p=log_p, tokens=going_on.tokens, parents=going_on.parents)
 
 
-def _open(batch: _Batch, length: int, alpha: float) -> Bool[Tensor, "active"]:
+def _open(batch: _Batch, length: int, alpha: float) -> Bool[Tensor, " active"]:
     """Which sentences are below their limit and have a hypothesis that may still beat what has ended."""
     # The penalty that flatters most: the longest output's, or for a negative alpha the shortest one's.
-    reach = ((5.0 + (batch.limits if alpha >= 0 else torch.full_like(batch.limits, length + 1))) / 6.0) ** alpha
-    bound = batch.log_p.amax(1) / reach
+    reached = batch.limits if alpha >= 0 else torch.full_like(batch.limits, length + 1)
+    bound = batch.log_p.amax(1) / ((5.0 + reached) / 6.0) ** alpha
     return (batch.limits > length) & (bound > batch.ended.scores[:, -1])
 
 

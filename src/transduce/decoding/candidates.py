@@ -24,7 +24,9 @@ class Candidates:
 
     def pick(self, index: Int[Tensor, "sentences picked"]) -> Candidates:
         """The candidates at ``index``, sentence by sentence."""
-        return Candidates(self.log_p.gather(1, index), self.tokens.gather(1, index), self.parents.gather(1, index))
+        return Candidates(
+            self.log_p.gather(1, index), self.tokens.gather(1, index), self.parents.gather(1, index)
+        )
 
 
 def ranking(
@@ -65,7 +67,7 @@ def continuations(
     alive: Float[Tensor, "sentences slots"],
     *,
     beam: int,
-    never: Int[Tensor, "ids"],
+    never: Int[Tensor, " ids"],
     not_yet: int | None,
 ) -> tuple[Candidates, Bool[Tensor, ""]]:
     """The 2 x ``beam`` best continuations of each sentence's hypotheses, and whether all logits were usable.
@@ -94,7 +96,7 @@ def continuations(
 
 def _best_gains(
     logits: Float[Tensor, "rows vocabulary"], beam: int, not_yet: int | None, dtype: torch.dtype
-) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"], Bool[Tensor, "rows"]]:
+) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"], Bool[Tensor, " rows"]]:
     """Log P of each row's best tokens, the tokens, and which rows are finite.
 
     log P = logit - top - log(sum(exp(logits - top))), so that only the best are ever brought into that form.

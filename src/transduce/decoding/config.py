@@ -29,7 +29,7 @@ class SearchOptions:
         if self.beam < 1:
             raise UsageError(f"beam is {self.beam}; it must be at least 1 (1 is greedy search)")
         if not 1 <= self.n_best <= self.beam:
-            raise UsageError(f"n_best is {self.n_best}; it must lie between 1 and beam = {self.beam}: raise the beam")
+            raise UsageError(f"n_best is {self.n_best}; it must lie between 1 and the beam, {self.beam}")
         if not math.isfinite(self.alpha):
             raise UsageError(f"alpha is {self.alpha}; it must be a finite number, e.g. 0.6")
         if self.min_length < 0:
@@ -61,7 +61,7 @@ class TranslationOptions:
         if self.max_extra < 0:
             raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
         if self.batch_tokens < 0:
-            raise UsageError(f"batch_tokens is {self.batch_tokens}; it must be above 0, or 0 to have it chosen")
+            raise UsageError(f"batch_tokens is {self.batch_tokens}; use 0 to have it chosen")
         if self.long_lines not in LONG_LINES:
             raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
 
@@ -72,5 +72,5 @@ class TranslationOptions:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TranslationOptions:
-        """The options with these fields; raises ConfigError with the nearest name for one that does not exist."""
+        """The options with these fields; raises ConfigError, with the nearest name, for an unknown one."""
         return build(cls, values, "translation")

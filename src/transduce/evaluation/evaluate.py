@@ -11,7 +11,7 @@ from typing import Any
 
 from transduce import __version__
 from transduce.data.lines import read_lines
-from transduce.decoding.translator import Translator
+from transduce.decoding.translator import Progress, Translator
 from transduce.evaluation.paper_bleu import PaperBleu
 from transduce.evaluation.paper_bleu import paper_bleu as score_as_paper
 from transduce.evaluation.scores import Scores, check_lines, score
@@ -46,7 +46,7 @@ def evaluate(
     alpha: float = 0.6,
     device: str = "auto",
     paper_bleu: str | None = None,
-    progress: Any = None,
+    progress: Progress | None = None,
 ) -> Evaluation:
     """The scores of a model (its folder, or a loaded Translator) on a file and one or several references.
 
@@ -59,11 +59,10 @@ def evaluate(
     check_lines(lines, references, [str(source), *paths])
     translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
     hypotheses = translator.translate(lines, beam=beam, alpha=alpha, progress=progress)
-    bundle = translator.bundle
-    command = [str(bundle.path or "MODEL"), "--source", str(source), *_flags(paths, paper_bleu)]
+    command = [str(translator.bundle.path or "MODEL"), "--source", str(source), *_flags(paths, paper_bleu)]
     command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
     names = [f"the translation of {source}", *paths]
-    return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(bundle.training)])
+    return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(translator)])
 
 
 def evaluate_file(
@@ -107,6 +106,11 @@ def _score(
     return Evaluation(scores=scores, paper=paper, hypotheses=hypotheses, recipe=recipe)
 
 
-def _facts(training: dict[str, Any]) -> list[str]:
-    """What of a model's training.json a score depends on: updates, averaging and where it came from."""
-    return [f"{name} {training[name]}" for name in ("steps", "averaged") if training.get(name)]
+def _facts(translator: Translator) -> list[str]:
+    """What a score depends on beside the arguments: updates and averaging (training.json), and arithmetic."""
+    training, facts = translator.bundle.training, []
+    if training.get("steps"):
+        facts.append(f"{training['steps']} updates")
+    if training.get("averaged"):
+        facts.append(f"average of {len(training['averaged'])} checkpoints")
+    return [*facts, f"{translator.device} {translator.precision}"]

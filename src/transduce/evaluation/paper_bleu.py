@@ -67,7 +67,7 @@ def multi_bleu(hypotheses: Sequence[str], references: Sequence[Sequence[str]]) -
 
     No smoothing: without a single common 4-gram in the whole text the score is 0.
     """
-    from sacrebleu.metrics import BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
     metric = BLEU(tokenize="none", smooth_method="none", force=True)
     result = metric.corpus_score(hypotheses, references)

@@ -52,7 +52,9 @@ def score(
     of each reference, for messages. ``ter=False`` leaves out TER, by far the slowest of the three. Raises
     DataError where the numbers of lines differ; warns about text that looks tokenised.
     """
-    from sacrebleu.metrics import BLEU, CHRF, TER
+    from sacrebleu.metrics.bleu import BLEU
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
 
     lists = reference_lists(references)
     check_lines(hypotheses, lists, names)

@@ -62,7 +62,6 @@ class ModelConfig:
     unk_id: int = 3
 
     def __post_init__(self) -> None:
-        self._check_types()
         self._derive_widths()
         self._check_numbers()
         for name, choices in CHOICES.items():
@@ -81,16 +80,6 @@ class ModelConfig:
                 f"the reserved ids pad, eos, bos, unk are {reserved}; "
                 f"they must be four different numbers below model.vocabulary = {self.vocabulary}"
             )
-
-    def _check_types(self) -> None:
-        kinds: dict[str, Any] = {"int": int, "float": float | int, "bool": bool, "str": str}
-        for field in dataclasses.fields(self):
-            kind, value = str(field.type), vars(self)[field.name]
-            if not isinstance(value, kinds[kind]) or isinstance(value, bool) != (kind == "bool"):
-                article = "an" if kind == "int" else "a"
-                raise ConfigError(f"model.{field.name} is {value!r}; it must be {article} {kind}")
-            if kind == "float":
-                object.__setattr__(self, field.name, float(value))
 
     def _derive_widths(self) -> None:
         for name in ("d_k", "d_v"):
@@ -139,11 +128,12 @@ class ModelConfig:
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> ModelConfig:
-        """The configuration with these fields.
+        """The configuration with these fields, which may come from a file.
 
-        Raises ConfigError for a field that does not exist, and where the vocabulary's size is missing.
+        Raises ConfigError for a field that does not exist or has the wrong type, and where the vocabulary's
+        size is missing.
         """
-        names = {field.name for field in dataclasses.fields(cls)}
+        names = {field.name: str(field.type) for field in dataclasses.fields(cls)}
         for name in values:
             if name not in names:
                 near = difflib.get_close_matches(name, names, n=1)
@@ -152,7 +142,14 @@ class ModelConfig:
                 raise ConfigError(f"there is no model setting {name!r}; {hint}")
         if "vocabulary" not in values:
             raise ConfigError("model.vocabulary is missing; it must be the number of the tokenizer's pieces")
-        return cls(**values)
+        return cls(**{name: _typed(name, names[name], value) for name, value in values.items()})
+
+
+def _typed(name: str, kind: str, value: Any) -> Any:
+    kinds: dict[str, Any] = {"int": int, "float": float | int, "bool": bool, "str": str}
+    if not isinstance(value, kinds[kind]) or isinstance(value, bool) != (kind == "bool"):
+        raise ConfigError(f"model.{name} is {value!r}; it must be {'an' if kind == 'int' else 'a'} {kind}")
+    return float(value) if kind == "float" else value
 
 
 _BIG: dict[str, Any] = {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3}

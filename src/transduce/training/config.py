@@ -17,7 +17,8 @@ class TrainingConfig:
     Tokens are real ones, padding excluded, except ``micro_batch_tokens``, which bounds rows x longest on each
     side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
     ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
-    ``metric``, and only after the warm-up.
+    ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
+    validated at each tenth, of its length.
     """
 
     seed: int = 1
@@ -46,11 +47,11 @@ class TrainingConfig:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_tokens", "save_every", "report_every", "average"):
+        for name in ("batch_tokens", "report_every", "average"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
         limits = ("max_steps", "max_epochs", "max_minutes", "patience", "micro_batch_tokens", "rate", "warmup")
-        for name in (*limits, "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
+        for name in (*limits, "save_every", "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
         if self.schedule not in SCHEDULES:
@@ -72,6 +73,8 @@ class TrainingConfig:
             raise ConfigError(
                 "training.schedule is 'linear' without an end: set training.max_steps, max_epochs or max_minutes"
             )
+        if not self.save_every and not (self.max_steps or self.max_epochs or self.max_minutes):
+            raise ConfigError("training.save_every is 0 (by share of the run) but the run has no length; set it")
         if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
             raise ConfigError(
                 "nothing ends this run: set training.max_steps, max_epochs, max_minutes or patience above 0"

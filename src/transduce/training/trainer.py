@@ -24,6 +24,8 @@ from transduce.training.step import Updated, update
 from transduce.training.validation import Validation, to_batch
 
 NON_FINITE_LIMIT = 3
+# With save_every = 0 a run is saved at each fiftieth and validated at each tenth of its length.
+AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
 
 @dataclass
@@ -68,6 +70,7 @@ class Trainer:
         self._window = _Window()
         self._bad_in_a_row = 0
         self._validated_at = self._saved_at = -1
+        self._done_before = 0.0
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
@@ -77,6 +80,7 @@ class Trainer:
         state = self.checkpoints.restore(newest, self.model, self.optimizer)
         self.progress = Progress(**state["progress"])
         self._saved_at = self._validated_at = self.progress.step
+        self._done_before = self.done()
         return True
 
     def run(self) -> str:
@@ -166,13 +170,21 @@ class Trainer:
 
     def _validate_and_save(self, *, final: bool = False) -> None:
         p, c = self.progress, self.config
-        valid_every = c.valid_every or c.save_every
+        save = final or self._due(c.save_every, AUTOMATIC_SAVES)
+        check = final or self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS)
+        self._done_before = self.done()
         better = False
-        if self.validate is not None and p.step != self._validated_at and (final or p.step % valid_every == 0):
+        if check and self.validate is not None and p.step != self._validated_at and self.interrupted is None:
             better = self._judge(self.validate())
             self._validated_at = p.step
-        if p.step != self._saved_at and (final or better or p.step % c.save_every == 0):
+        if p.step != self._saved_at and (save or better):
             self.save()
+
+    def _due(self, every: int, times: int) -> bool:
+        """Whether this update is one of every ``every``, or the first of another ``times``-th of the run."""
+        if every:
+            return self.progress.step % every == 0
+        return int(self.done() * times) > int(self._done_before * times)
 
     def save(self) -> None:
         """Nothing; a checkpoint of this moment is on the disk, and those no longer wanted are gone."""

@@ -59,9 +59,9 @@ class Noun:
     adjectives: tuple[Adjective, ...]
 
     @property
-    def human(self) -> bool:
-        """Whether English asks for it with *who*."""
-        return self.kind == "person"
+    def substance(self) -> bool:
+        """Whether it cannot be counted: no plural, no indefinite article."""
+        return self.kind in ("dish", "drink")
 
 
 def der(english: str = "the ") -> Determiner:
@@ -69,25 +69,30 @@ def der(english: str = "the ") -> Determiner:
     return Determiner(english, english, tuple(f"{form} " for form in _DER), WEAK, True)
 
 
-def like_dieser(stem: str, singular: str | None, plural: str | None, definite: bool = True) -> Determiner:
+def like_dieser(stem: str, singular: str | None, plural: str | None) -> Determiner:
     """A determiner that declines like *dieser*."""
-    return Determiner(singular, plural, tuple(f"{stem}{e} " for e in _DIESER_ENDINGS), WEAK, definite)
+    return Determiner(singular, plural, tuple(f"{stem}{e} " for e in _DIESER_ENDINGS), WEAK, True)
 
 
-def like_ein(stem: str, singular: str | None, plural: str | None, definite: bool) -> Determiner:
-    """A determiner that declines like *ein* (in the plural like *meine*)."""
-    return Determiner(singular, plural, tuple(f"{stem}{e} " for e in _EIN_ENDINGS), MIXED, definite)
+def like_ein(stem: str, english: str) -> Determiner:
+    """A possessive: it declines like *ein* (in the plural like *meine*)."""
+    return Determiner(english, english, tuple(f"{stem}{e} " for e in _EIN_ENDINGS), MIXED, True)
 
 
-def unchanging(word: str, english: str) -> Determiner:
-    """A numeral before a plural noun: it has no ending and the adjective after it has strong ones."""
-    return Determiner(None, f"{english} ", (f"{word} ",) * 16, STRONG, False)
+def negated_indefinite() -> Determiner:
+    """*kein*, for English *not ... a* and *not ... any*."""
+    return Determiner("a ", "any ", tuple(f"kein{e} " for e in _EIN_ENDINGS), MIXED, False)
 
 
 def indefinite() -> Determiner:
     """*a* and *ein*; nothing before a plural or a substance, in both languages."""
     forms = tuple(f"ein{e} " for e in _EIN_ENDINGS[:12]) + ("",) * 4
     return Determiner("a ", "", forms, MIXED[:12] + STRONG[12:], False)
+
+
+def unchanging(word: str, english: str) -> Determiner:
+    """A numeral before a plural noun: it has no ending and the adjective after it has strong ones."""
+    return Determiner(None, f"{english} ", (f"{word} ",) * 16, STRONG, False)
 
 
 def bare(english: str = "") -> Determiner:
@@ -128,10 +133,16 @@ def german_present(infinitive: str, changed: tuple[str, str] | None) -> tuple[st
     stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
     first = f"{stem}e" if not stem.endswith("el") else f"{stem[:-2]}le"
     if changed:
+        first = changed[1] if infinitive == "wissen" else first
         return (first, *changed, infinitive, infinitive)
     link = "e" if needs_link(stem) else ""
     second = "t" if stem.endswith(("s", "ß", "z", "x")) else f"{link}st"
     return (first, f"{stem}{second}", f"{stem}{link}t", infinitive, infinitive)
+
+
+def german_preterite(first: str) -> tuple[str, ...]:
+    """The past of a verb that tells it with one word, from its form for ich: *hatte*, *wohnte*."""
+    return (first, f"{first}st", first, f"{first}n", f"{first}n")
 
 
 def german_imperative(infinitive: str, du: str) -> str:

@@ -1,20 +1,30 @@
 """The nouns, by kind, with the adjectives that suit each kind. One English word has exactly one German one.
 
-A line reads ``english[/plural] = article singular genitive plural``; a line with no genitive and plural is a
-feminine noun or a substance that needs none. Regular English plurals are left to the rule.
+A line reads ``english[/plural] [+adjective ...] = article nominative genitive plural``. Substances have no
+plural. Regular English plurals are left to the rule; an adjective with a plus suits this noun beside the
+adjectives of its kind.
 """
 
 from __future__ import annotations
 
+from functools import cache
+
 from transduce.data.corpus.adjectives import adjectives
-from transduce.data.corpus.inflection import FEMININE, MASCULINE, NEUTER, Noun, english_plural, german_noun_forms
+from transduce.data.corpus.inflection import (
+    FEMININE,
+    MASCULINE,
+    NEUTER,
+    Noun,
+    english_plural,
+    german_noun_forms,
+)
 
 _GENDERS = {"der": MASCULINE, "die": FEMININE, "das": NEUTER}
 
 _TABLES: dict[str, tuple[str, str]] = {}
 
 _TABLES["person"] = (
-    "old young big small strong friendly tired ill happy sad rich poor famous clever hungry polite brave",
+    "old young tall small strong friendly tired ill happy sad rich poor famous clever hungry polite brave",
     """
     man/men = der Mann Mannes Männer
     woman/women = die Frau Frau Frauen
@@ -52,21 +62,27 @@ _TABLES["person"] = (
     writer = der Schriftsteller Schriftstellers Schriftsteller
     """,
 )
-_TABLES["family"] = (
-    "old young big small strong friendly tired ill happy sad rich poor clever hungry brave",
+_TABLES["parent"] = (
+    "old young tall small strong friendly tired ill happy sad rich poor clever hungry brave",
     """
     father = der Vater Vaters Väter
     mother = die Mutter Mutter Mütter
-    brother = der Bruder Bruders Brüder
-    sister = die Schwester Schwester Schwestern
-    son = der Sohn Sohnes Söhne
-    daughter = die Tochter Tochter Töchter
     uncle = der Onkel Onkels Onkel
     aunt = die Tante Tante Tanten
     grandfather = der Großvater Großvaters Großväter
     grandmother = die Großmutter Großmutter Großmütter
     """,
 )
+_TABLES["sibling"] = (
+    _TABLES["parent"][0],
+    """
+    brother = der Bruder Bruders Brüder
+    sister = die Schwester Schwester Schwestern
+    son = der Sohn Sohnes Söhne
+    daughter = die Tochter Tochter Töchter
+    """,
+)
+_TABLES["sky"] = ("red warm hot beautiful", "sun = die Sonne Sonne Sonnen")
 _TABLES["animal"] = (
     "old young big small hungry black white brown wild tired dangerous",
     """
@@ -103,9 +119,9 @@ _TABLES["dish"] = (
     bread = das Brot Brotes
     cheese = der Käse Käses
     meat = das Fleisch Fleisches
-    soup = die Suppe
+    soup = die Suppe Suppe
     rice = der Reis Reises
-    chocolate = die Schokolade
+    chocolate = die Schokolade Schokolade
     fruit = das Obst Obstes
     """,
 )
@@ -114,11 +130,11 @@ _TABLES["drink"] = (
     """
     coffee = der Kaffee Kaffees
     tea = der Tee Tees
-    milk = die Milch
+    milk = die Milch Milch
     water = das Wasser Wassers
     juice = der Saft Saftes
     wine = der Wein Weines
-    lemonade = die Limonade
+    lemonade = die Limonade Limonade
     """,
 )
 _TABLES["reading"] = (
@@ -225,7 +241,7 @@ _TABLES["room"] = (
     """,
 )
 _TABLES["building"] = (
-    "big small old new beautiful quiet modern famous high",
+    "big small old new beautiful quiet modern famous",
     """
     house = das Haus Hauses Häuser
     school = die Schule Schule Schulen
@@ -242,9 +258,9 @@ _TABLES["building"] = (
     airport = der Flughafen Flughafens Flughäfen
     university = die Universität Universität Universitäten
     castle = das Schloss Schlosses Schlösser
-    tower = der Turm Turmes Türme
+    tower +high = der Turm Turmes Türme
     factory = die Fabrik Fabrik Fabriken
-    bridge = die Brücke Brücke Brücken
+    bridge +long +high = die Brücke Brücke Brücken
     """,
 )
 _TABLES["place"] = (
@@ -255,13 +271,13 @@ _TABLES["place"] = (
     forest = der Wald Waldes Wälder
     city = die Stadt Stadt Städte
     village = das Dorf Dorfes Dörfer
-    street = die Straße Straße Straßen
+    street +long = die Straße Straße Straßen
     market = der Markt Marktes Märkte
     beach = der Strand Strandes Strände
     lake = der See Sees Seen
-    river = der Fluss Flusses Flüsse
+    river +long = der Fluss Flusses Flüsse
     island = die Insel Insel Inseln
-    mountain = der Berg Berges Berge
+    mountain +high = der Berg Berges Berge
     """,
 )
 _TABLES["event"] = (
@@ -290,7 +306,7 @@ _TABLES["thought"] = (
     """,
 )
 
-# First part of a compound: English, German with its link; second part: a noun that is known from above.
+# First part of a compound: English, and German with its link. The second part is one of the nouns above.
 _COMPOUND_FIRST = {
     "kitchen": "Küchen",
     "garden": "Garten",
@@ -298,28 +314,56 @@ _COMPOUND_FIRST = {
     "school": "Schul",
     "hotel": "Hotel",
     "office": "Büro",
-    "bathroom": "Badezimmer",
 }
-_COMPOUND_SECOND = ("door", "window", "key", "lamp", "table", "chair", "cupboard")
+_COMPOUND_SECOND = ("door", "window", "key", "lamp", "table", "chair")
 
 
-def _parse(kind: str) -> list[Noun]:
-    suitable, table = _TABLES[kind]
-    nouns = []
-    for line in table.strip().splitlines():
-        english, german = line.strip().split(" = ")
-        singular, _, plural = english.partition("/")
-        article, *forms = german.split()
-        nominative, genitive, german_plural = (*forms, forms[0])[:3] if len(forms) < 3 else forms
-        gender = _GENDERS[article]
-        nouns.append(
-            Noun(
-                singular,
-                plural or english_plural(singular),
-                gender,
-                german_noun_forms(gender, nominative, genitive, german_plural),
-                "person" if kind == "family" else kind,
-                adjectives(suitable),
-            )
-        )
-    return nouns
+@cache
+def lexicon() -> dict[str, tuple[Noun, ...]]:
+    """All nouns by kind; compounds stand with the kind of their second part."""
+    nouns = {
+        kind: [_noun(kind, line) for line in table.strip().splitlines()]
+        for kind, (_, table) in _TABLES.items()
+    }
+    for kind in nouns.values():
+        heads = [noun for noun in kind if noun.english in _COMPOUND_SECOND]
+        kind.extend(_compound(first, head) for first in _COMPOUND_FIRST for head in heads)
+    return {kind: tuple(members) for kind, members in nouns.items()}
+
+
+@cache
+def pool(names: str) -> tuple[Noun, ...]:
+    """The nouns of the kinds and the single nouns that ``names`` lists, apart by spaces."""
+    every = lexicon()
+    single = {noun.english: noun for members in every.values() for noun in members}
+    found: list[Noun] = []
+    for name in names.split():
+        found.extend(every[name] if name in every else (single[name.replace("_", " ")],))
+    return tuple(found)
+
+
+def _noun(kind: str, line: str) -> Noun:
+    left, german = line.strip().split(" = ")
+    english, *extra = left.split(" +")
+    singular, _, plural = english.partition("/")
+    article, nominative, genitive, *german_plural = german.split()
+    gender = _GENDERS[article]
+    return Noun(
+        singular,
+        plural or english_plural(singular),
+        gender,
+        german_noun_forms(gender, nominative, genitive, german_plural[0] if german_plural else ""),
+        "person" if kind in ("parent", "sibling") else kind,
+        adjectives(" ".join([_TABLES[kind][0], *extra])),
+    )
+
+
+def _compound(first: str, head: Noun) -> Noun:
+    return Noun(
+        f"{first} {head.english}",
+        f"{first} {head.plural}",
+        head.gender,
+        tuple(_COMPOUND_FIRST[first] + form.lower() for form in head.german),
+        head.kind,
+        head.adjectives,
+    )

@@ -1,0 +1,182 @@
+"""A clause in both languages, kept in parts so that each kind of sentence can order them as it needs."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from transduce.data.corpus.determiners import DEFINITE, NEGATED, OBJECTS, PEOPLE, SUBJECTS
+from transduce.data.corpus.inflection import DATIVE, NOMINATIVE
+from transduce.data.corpus.nouns import pool
+from transduce.data.corpus.phrases import (
+    REFLEXIVE,
+    Draw,
+    Phrase,
+    after_preposition,
+    pick,
+    possession,
+    random_noun_phrase,
+    somebody,
+)
+from transduce.data.corpus.places import destination, location, vehicles
+from transduce.data.corpus.tenses import ANY, LIKES, MUST, MUST_NOT, PERFECT, PROGRESSIVE, SIMPLE, tenses_of, times_for
+from transduce.data.corpus.times import FREQUENCY
+from transduce.data.corpus.verbs import Form, Verb
+
+_MANNERS = {
+    "move": (("quickly", "schnell"), ("slowly", "langsam")),
+    "care": (("carefully", "vorsichtig"), ("slowly", "langsam"), ("quickly", "schnell")),
+    "voice": (("loudly", "laut"), ("quietly", "leise")),
+    "busy": (("diligently", "fleißig"), ("alone", "allein")),
+    "calm": (("quietly", "leise"), ("alone", "allein")),
+    "glad": (("happily", "fröhlich"), ("alone", "allein")),
+}
+NOTHING = ("", "")
+
+
+class Clause:
+    """The parts of a clause, as pairs (English, German) where both languages have them.
+
+    German order within a clause: ``before`` (reflexive, pronouns, definite objects), time, ``after`` (a definite
+    object beside a receiver, *nicht*, manner), place, ``last`` (indefinite objects, what belongs to the verb).
+    English order: ``complement``, manner, place, time. ``front`` takes the time or the place out of its slot.
+    """
+
+    __slots__ = (
+        "after", "before", "complement", "form", "front", "last", "manner", "middle", "negated", "object", "place",
+        "reflexive", "subject", "time", "verb",
+    )  # fmt: skip
+
+    def __init__(self, subject: Phrase, form: Form, negated: bool, verb: Verb | None = None) -> None:
+        self.subject = subject
+        self.form = form
+        self.negated = negated
+        self.verb = verb
+        self.object: Phrase | None = None
+        self.middle = self.complement = self.manner = ""
+        self.before = self.after = self.last = self.reflexive = ""
+        self.time = self.place = self.front = NOTHING
+
+
+def clause(
+    draw: Draw,
+    verb: Verb,
+    tenses: tuple[int, ...] = ANY,
+    subject: Phrase | None = None,
+    *,
+    gap: bool = False,
+    adverbials: float = 1.0,
+    negation: float = 0.12,
+) -> Clause:
+    """A clause with ``verb`` in one of ``tenses``.
+
+    With ``gap`` its object is left out, for it stands in front already. ``adverbials`` scales how often time,
+    place and manner are told; ``negation`` is the share of negated clauses.
+    """
+    tense = pick(draw, tenses_of(verb, tenses))
+    negated = draw() < negation and tense != LIKES
+    if negated and tense == MUST:
+        tense = MUST_NOT
+    if subject is None:
+        subject = subject_of(draw, verb, negated)
+    built = Clause(subject, verb.forms[tense][subject.person], negated, verb)
+    if verb.reflexive:
+        built.reflexive = REFLEXIVE[subject.person]
+    german_manner = "gern" if tense == LIKES else ""
+    if not negated and adverbials:
+        if verb.places and draw() < 0.3 * adverbials:
+            built.place = location(draw, verb.places)
+        if verb.manner and not german_manner and draw() < 0.25 * adverbials:
+            built.manner, german_manner = pick(draw, _MANNERS[verb.manner])
+    built.after = german_manner
+    _add_time(draw, built, verb, tense, adverbials)
+    _ADD[verb.frame](draw, built, verb, gap)
+    if built.negated:
+        built.after = f"{built.after} nicht" if built.after else "nicht"
+    return built
+
+
+def subject_of(draw: Draw, verb: Verb, negated: bool) -> Phrase:
+    """A subject that the verb can have."""
+    if verb.subject == "person" or (verb.subject.startswith("person") and draw() < 0.6):
+        return somebody(draw, NOMINATIVE, DEFINITE if negated else PEOPLE)
+    if verb.subject == "it":
+        return IT
+    if verb.subject == "sun":
+        return SUN
+    nouns = pool(verb.subject.removeprefix("person "))
+    if draw() < 0.1:
+        return possession(draw, nouns, NOMINATIVE)
+    return random_noun_phrase(draw, nouns, DEFINITE if negated else SUBJECTS, NOMINATIVE)
+
+
+IT = Phrase("it", "es", 2, 2, True, True, None)
+SUN = Phrase("the sun", "die Sonne", 2, 1, True, False, None)
+
+
+def _add_time(draw: Draw, built: Clause, verb: Verb, tense: int, share: float) -> None:
+    chance = draw()
+    if tense == PERFECT:
+        if built.negated:
+            built.middle, built.time = "yet", ("", "noch")
+        elif chance < 0.6:
+            built.middle, built.time = "already", ("", "schon")
+    elif verb.state and tense == SIMPLE:
+        return
+    elif tense == SIMPLE and chance < 0.5:
+        if not built.negated:
+            built.middle, german = pick(draw, FREQUENCY)
+            built.time = "", german
+    elif chance < 0.5 * share:
+        built.time = pick(draw, pick(draw, times_for(tense, verb.hour)))
+
+
+def _object(draw: Draw, built: Clause, verb: Verb) -> Phrase:
+    """An object that the verb can have and that is not its own subject."""
+    determiners = OBJECTS
+    if built.negated:
+        determiners = NEGATED if verb.frame in ("accusative", "give", "put") else DEFINITE
+    subject = built.subject
+    while True:
+        chance = draw()
+        if verb.objects.startswith("person") and chance < (1.0 if verb.objects == "person" else 0.5):
+            found = somebody(draw, verb.case, determiners, subject, 0.25)
+        elif chance > 0.92:
+            found = possession(draw, pool(verb.things), verb.case)
+        else:
+            found = random_noun_phrase(draw, pool(verb.things), determiners, verb.case)
+        if found.english != subject.english and (found.noun is None or found.noun is not subject.noun):
+            built.object = found
+            return found
+
+
+def _add_nothing(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    built.complement = verb.particle
+
+
+def _add_object(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    if gap:
+        built.complement = verb.particle or verb.preposition
+        return
+    found = _object(draw, built, verb)
+    if verb.particle:
+        order = (found.english, verb.particle) if found.pronoun else (verb.particle, found.english)
+        built.complement = f"{order[0]} {order[1]}"
+    else:
+        built.complement = f"{verb.preposition} {found.english}" if verb.preposition else found.english
+    _place_object(built, found)
+
+
+def _place_object(built: Clause, found: Phrase) -> None:
+    if found.definite:
+        built.before = found.german
+        return
+    built.last = found.german
+    if found.german.startswith("kein"):
+        built.negated_by_kein()
+
+
+def _add_gift(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    receiver = somebody(draw, DATIVE, DEFINITE, built.subject)
+    while receiver.english == built.subject.english:
+        receiver = somebody(draw, DATIVE, DEFINITE, built.subject)
+    built.before = receiver.german

@@ -1,0 +1,63 @@
+"""Lines of text as token ids that the model can take: empty lines apart, over-long ones by policy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transduce.data.tokenizer import Tokenizer
+from transduce.decoding.segmentation import Part, split_to_fit
+from transduce.errors import DataError
+
+
+@dataclass(frozen=True)
+class Source:
+    """One line: its parts (one, unless it was split; none, if it is empty), their ids, and what to tell.
+
+    White space at either end of a line is not part of it. Ids do not include the end.
+    """
+
+    text: str
+    parts: tuple[Part, ...]
+    ids: tuple[tuple[int, ...], ...]
+    warnings: tuple[str, ...] = ()
+
+
+def read_sources(
+    texts: Sequence[str], tokenizer: Tokenizer, *, max_length: int, long_lines: str, first_line: int = 1
+) -> list[Source]:
+    """One source per text; ``max_length`` counts the end of a sentence too.
+
+    A longer line is split into parts, truncated, or refused with DataError, as ``long_lines`` says; each way
+    the number of the line (the first is ``first_line``) is told.
+    """
+    limit = max(1, max_length - 1)
+    stripped = [text.strip() for text in texts]
+    sources = []
+    for number, (text, ids) in enumerate(
+        zip(stripped, tokenizer.encode_batch(stripped), strict=True), first_line
+    ):
+        if not ids:
+            sources.append(Source(text, (), ()))
+        elif len(ids) <= limit:
+            sources.append(Source(text, (Part(text, ""),), (tuple(ids),)))
+        else:
+            sources.append(_long(text, ids, tokenizer, limit, long_lines, number))
+    return sources
+
+
+def _long(text: str, ids: list[int], tokenizer: Tokenizer, limit: int, policy: str, line: int) -> Source:
+    problem = f"line {line} has {len(ids)} tokens, the model takes {limit} and the end"
+    if policy == "error":
+        raise DataError(
+            f"{problem}; long lines are set to be an error: use split or truncate, or shorten the line"
+        )
+    if policy == "truncate":
+        told = f"{problem}; the rest is cut off (long lines: truncate)"
+        return Source(text, (Part(text, ""),), (tuple(ids[:limit]),), (told,))
+    parts = split_to_fit(text, lambda part: len(tokenizer.encode(part)) <= limit)
+    encoded = tokenizer.encode_batch([part.text for part in parts])
+    kept = [(part, tuple(ids)) for part, ids in zip(parts, encoded, strict=True) if ids]
+    told = f"{problem}; translated in {len(kept)} parts (long lines: split)"
+    # A single character of many bytes can be longer than a tiny limit: there is nothing left to split.
+    return Source(text, tuple(p for p, _ in kept), tuple(i[:limit] for _, i in kept), (told,))

@@ -1,0 +1,102 @@
+"""What a translator gives back for one line: the outputs with their scores, and what to tell of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from transduce.data.tokenizer import Tokenizer
+from transduce.decoding.hypothesis import Hypothesis, explain_score, length_penalty
+from transduce.decoding.segmentation import join_parts
+from transduce.decoding.sources import Source
+
+COPY_RATE = 0.9
+COMPRESSION_RATIO = 3.0
+# Shorter outputs (names, numbers) are rightly copied.
+_FEWEST_COPIED_WORDS = 4
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One output of a line. ``length`` is the number of tokens that the length penalty counts."""
+
+    text: str
+    score: float
+    log_probability: float
+    length: int
+    truncated: bool
+    tokens: tuple[int, ...]
+
+    def explain(self, alpha: float) -> str:
+        """The arithmetic of the score in one line."""
+        return explain_score(self.log_probability, self.length, alpha)
+
+
+@dataclass(frozen=True)
+class Translation:
+    """The outputs of one line, best first (at least one), and warnings that name the line."""
+
+    source: str
+    alternatives: tuple[Alternative, ...]
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The best output; never with a line feed, and without white space at its ends."""
+        return self.alternatives[0].text
+
+    @property
+    def truncated(self) -> bool:
+        """Whether the best output ran into the length limit before its end."""
+        return self.alternatives[0].truncated
+
+
+def assemble(
+    source: Source, found: Sequence[Sequence[Hypothesis]], tokenizer: Tokenizer, *, alpha: float
+) -> Translation:
+    """The translation of a line from the hypotheses of its parts.
+
+    A line in several parts has as its i-th output the parts' i-th ones (their last where they have fewer),
+    with log P and length summed and scored by the same formula. An empty line has one empty output.
+    """
+    if not source.ids:
+        return Translation(source.text, (Alternative("", 0.0, 0.0, 0, False, ()),), source.warnings)
+    alternatives = []
+    for rank in range(max(len(hypotheses) for hypotheses in found)):
+        chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
+        outputs = [tokenizer.decode(hypothesis.tokens).strip() for hypothesis in chosen]
+        log_probability = sum(hypothesis.log_probability for hypothesis in chosen)
+        length = sum(hypothesis.length for hypothesis in chosen)
+        alternatives.append(
+            Alternative(
+                text=join_parts(source.parts, outputs).strip(),
+                score=log_probability / length_penalty(length, alpha),
+                log_probability=log_probability,
+                length=length,
+                truncated=any(hypothesis.truncated for hypothesis in chosen),
+                tokens=tuple(token for hypothesis in chosen for token in hypothesis.tokens),
+            )
+        )
+    return Translation(source.text, tuple(alternatives), source.warnings)
+
+
+def unusual(source: str, output: str) -> list[str]:
+    """What is suspicious of an output: it repeats the source, or itself. Usually empty.
+
+    The copy rate is the share of the output's words that the source has too; the compression ratio is the
+    output's size in bytes by its size when compressed.
+    """
+    reasons = []
+    words = output.split()
+    if len(words) >= _FEWEST_COPIED_WORDS:
+        rate = (Counter(words) & Counter(source.split())).total() / len(words)
+        if rate > COPY_RATE:
+            reasons.append(f"{rate:.0%} of the output's words are copied from the source")
+    if output:
+        size = output.encode()
+        ratio = len(size) / len(zlib.compress(size))
+        if ratio > COMPRESSION_RATIO:
+            reasons.append(f"the output repeats itself (compression ratio {ratio:.1f})")
+    return reasons

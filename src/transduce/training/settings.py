@@ -1,0 +1,118 @@
+"""The settings of a run: preset, TOML file and flags in layers, and what is chosen where nothing is said."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from transduce.config import Settings, build, checked, merge, unknown_name
+from transduce.data.config import DataConfig
+from transduce.errors import ConfigError
+from transduce.model.config import ModelConfig
+from transduce.training.config import TrainingConfig
+from transduce.training.presets import automatic_epochs, automatic_preset, recipe
+
+SECTIONS = ("preset", "data", "model", "training")
+LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
+# What may change when a run goes on: when it ends and what it tells, not what it learns.
+FREE = (*LIMITS, "save_every", "valid_every", "valid_lines", "report_every", "average", "device", "threads", "metric")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings:
+    """One run, fully decided except for the vocabulary, which the tokenizer brings."""
+
+    preset: str
+    data: DataConfig
+    model: Settings
+    training: TrainingConfig
+    chosen: tuple[str, ...] = ()
+
+    def model_config(self, vocabulary: int) -> ModelConfig:
+        """The model's shape once the vocabulary is known."""
+        return ModelConfig(**{**self.model, "vocabulary": vocabulary})
+
+    def as_dict(self) -> Settings:
+        """Plain values, as JSON holds them and `resolve` takes them back."""
+        return {
+            "preset": self.preset,
+            "data": {n: list(v) if isinstance(v, tuple) else v for n, v in dataclasses.asdict(self.data).items()},
+            "model": dict(self.model),
+            "training": dataclasses.asdict(self.training),
+        }
+
+
+def expand(settings: Mapping[str, Any]) -> Settings:
+    """The settings with dotted names ("training.seed") turned into sections."""
+    result: Settings = {}
+    for name, value in settings.items():
+        for part in reversed(name.split(".")[1:]):
+            value = {part: value}
+        result = merge(result, {name.split(".")[0]: value})
+    return result
+
+
+def check_sections(given: Mapping[str, Any]) -> DataConfig:
+    """The data settings, after every name and type was checked: before any file is read."""
+    for name, value in given.items():
+        if name not in SECTIONS:
+            raise unknown_name(name, SECTIONS, "section")
+        if name != "preset" and not isinstance(value, Mapping):
+            raise ConfigError(f"{name} is {value!r}; it must be a section with settings, e.g. {name}.x=1")
+    checked(ModelConfig, given.get("model", {}), "model")
+    checked(TrainingConfig, given.get("training", {}), "training")
+    if "vocabulary" in given.get("model", {}):
+        raise ConfigError("model.vocabulary comes from the tokenizer; set data.vocabulary instead")
+    preset = given.get("preset") or "tiny"
+    model, training = recipe(preset) if preset != "auto" else recipe("tiny")
+    # A vocabulary of any size shows whether the rest makes sense, before time is spent on the data.
+    build(ModelConfig, {**model, **given.get("model", {}), "vocabulary": 1000}, "model")
+    # Limits may still be chosen from the amount of data, so one stands in for them here.
+    build(TrainingConfig, {"max_epochs": 1, **training, **_limited(given.get("training", {}))}, "training")
+    return build(DataConfig, given.get("data", {}), "data")
+
+
+def _limited(training: Mapping[str, Any]) -> Settings:
+    """Training settings in which a limit that was named replaces the preset's other limits."""
+    named = any(training.get(name) for name in LIMITS)
+    return {**({"max_steps": 0, "max_epochs": 0} if named else {}), **training}
+
+
+def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings:
+    """The settings of a run on a corpus of ``pairs`` pairs; ``chosen`` says what was picked and why."""
+    data = check_sections(given)
+    chosen: list[str] = []
+    preset = given.get("preset") or "auto"
+    if preset == "auto":
+        preset = automatic_preset(pairs, device)
+        chosen.append(f"preset {preset}, for {pairs:,} pairs on {device}")
+    model, training = recipe(preset)
+    wanted = given.get("training", {})
+    training = {**training, **_limited(wanted)}
+    if not any(training.get(name, TrainingConfig.max_steps if name == "max_steps" else 0) for name in LIMITS):
+        training["max_epochs"] = automatic_epochs(pairs)
+        chosen.append(f"training.max_epochs = {training['max_epochs']}, for {pairs:,} pairs")
+    if not training.get("micro_batch_tokens"):
+        batch = training.get("batch_tokens", TrainingConfig.batch_tokens)
+        training["micro_batch_tokens"] = min(batch, 4096 if device == "cpu" else 25_000)
+    model = checked(ModelConfig, {**model, **given.get("model", {})}, "model")
+    return RunSettings(
+        preset=preset,
+        data=data,
+        model=model,
+        training=build(TrainingConfig, training, "training"),
+        chosen=tuple(chosen),
+    )
+
+
+def differences(old: Settings, new: Settings) -> list[str]:
+    """What makes ``new`` another run than ``old``, one "name: was x, is y" each."""
+    found = []
+    for section in ("model", "training"):
+        for name in sorted(set(old[section]) | set(new[section])):
+            before, now = old[section].get(name), new[section].get(name)
+            if before != now and not (section == "training" and name in FREE):
+                found.append(f"{section}.{name} was {before}, is {now}")
+    return found

@@ -1,0 +1,76 @@
+import json
+
+import pytest
+
+from transduce.cli.main import main
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    (tmp_path / "out.de").write_bytes("Der Hund bellt laut.\nDie Kuh schläft heute.\n".encode())
+    (tmp_path / "ref.de").write_bytes("Der Hund bellt laut.\nDie Katze schläft heute nicht.\n".encode())
+    (tmp_path / "tokenised.de").write_bytes(b"ein Te@@ xt\nnoch ein Te@@ xt\n")
+    monkeypatch.chdir(tmp_path)
+
+
+SCORE = ["evaluate", "--hypotheses", "out.de", "--reference", "ref.de"]
+
+
+def test_scores_with_their_signatures_and_the_recipe(files, capsys):
+    assert main(SCORE) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    names = [line.split()[0] for line in captured.out.splitlines()]
+    assert names == ["BLEU", "chrF2", "TER", "2", "recipe:"]
+    assert "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp" in captured.out
+    assert "recipe: transduce evaluate --hypotheses out.de --reference ref.de | " in captured.out
+
+
+def test_json_is_exactly_one_object_on_stdout(files, capsys):
+    assert main([*SCORE, "--json"]) == 0
+    captured = capsys.readouterr()
+    values = json.loads(captured.out)
+    assert captured.out.count("\n") == 1
+    assert 0 < values["bleu"] < 100
+    assert {"bleu", "chrf", "ter", "signature", "recipe"} <= set(values)
+
+
+def test_the_papers_bleu_is_labelled(files, capsys):
+    pytest.importorskip("sacremoses")
+    assert main([*SCORE, "--paper-bleu"]) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.startswith("paper BLEU"))
+    assert "not comparable with sacreBLEU" in line
+
+
+def test_several_references(files, capsys):
+    assert main([*SCORE, "--reference", "out.de", "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["bleu"] == pytest.approx(100)
+    assert "nrefs:2" in values["signature"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--reference", "ref.de"], "nothing to score: name a model folder"),
+        (["model", "--reference", "ref.de"], "--source is missing: the file that model is to translate"),
+        (["model", "--hypotheses", "out.de", "--reference", "ref.de"], "--hypotheses is scored as it is"),
+        (["--hypotheses", "out.de", "--reference", "ref.de", "--output", "x"], "leave out the model folder"),
+    ],
+)
+def test_arguments_that_do_not_go_together_are_refused(arguments, message, files, capsys):
+    assert main(["evaluate", *arguments]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert message in captured.err
+    assert captured.err.count("\n") == 1
+
+
+def test_files_that_cannot_be_scored_exit_with_1(files, capsys):
+    assert main(["evaluate", "--hypotheses", "none.de", "--reference", "ref.de"]) == 1
+    assert capsys.readouterr().err.startswith("transduce: error: none.de: ")
+
+
+def test_tokenised_text_brings_a_warning(files, capsys):
+    with pytest.warns(UserWarning, match=r"tokenised\.de looks tokenised"):
+        assert main(["evaluate", "--hypotheses", "tokenised.de", "--reference", "ref.de"]) == 0

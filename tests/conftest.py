@@ -1,0 +1,54 @@
+"""Fixtures that several packages share: repeatable randomness, and small models."""
+
+from __future__ import annotations
+
+import random
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from transduce.model.transformer import Transformer
+
+SMALL: dict[str, Any] = {
+    "vocabulary": 23,
+    "d_model": 16,
+    "d_ff": 24,
+    "heads": 2,
+    "encoder_layers": 2,
+    "decoder_layers": 2,
+}
+
+
+@pytest.fixture(autouse=True)
+def _repeatable() -> None:
+    random.seed(0)
+    if "torch" in sys.modules:  # no reason to load it for a test that does without
+        sys.modules["torch"].manual_seed(0)
+
+
+def _small_model(*, seed: int = 0, **settings: Any) -> Transformer:
+    import torch
+
+    from transduce.model.config import ModelConfig
+    from transduce.model.transformer import Transformer
+
+    torch.manual_seed(seed)
+    model = Transformer(ModelConfig(**{**SMALL, **settings})).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            # Fresh biases are 0 and gains 1: their neighbours would hide a mistake in either.
+            if parameter.dim() == 1:
+                parameter.add_(0.3 * torch.randn_like(parameter))
+    return model
+
+
+@pytest.fixture(scope="session")
+def small_model() -> Callable[..., Transformer]:
+    """A function of settings (and ``seed``) that returns a small model in evaluation mode.
+
+    No two of its parameters are alike, biases and gains included.
+    """
+    return _small_model

@@ -1,0 +1,274 @@
+"""Section 3.2: equation 1 in all its ways, their gradients, and the heads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import oracles
+import pytest
+import torch
+from torch import Tensor
+
+from transduce.model import attention as module
+from transduce.model.attention import MultiHeadAttention, _ProductAttention, attention, attention_weights
+from transduce.model.cache import KeysValues
+from transduce.model.config import ModelConfig
+
+BATCH, HEADS, QUERIES, KEYS, D_K, D_V = 3, 2, 4, 5, 6, 3
+
+
+def qkv(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
+    q = torch.randn(BATCH, HEADS, QUERIES, D_K, dtype=dtype)
+    k = torch.randn(BATCH, HEADS, KEYS, D_K, dtype=dtype)
+    return q, k, torch.randn(BATCH, HEADS, KEYS, D_V, dtype=dtype)
+
+
+def masks(queries: int = QUERIES, keys: int = KEYS) -> dict[str, Tensor | None]:
+    padding = torch.ones(BATCH, 1, 1, keys, dtype=torch.bool)
+    padding[1, :, :, keys - 2 :] = False
+    hidden = padding.clone()
+    hidden[2] = False  # a sentence with nothing to see
+    one_row = torch.ones(queries, keys, dtype=torch.bool)
+    one_row[1] = False  # a query with nothing to see
+    causal = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
+    return {"none": None, "padding": padding, "causal": causal, "hidden": hidden, "one row": one_row}
+
+
+def layer(*, cross: bool = False, **settings: Any) -> MultiHeadAttention:
+    config = ModelConfig(vocabulary=9, **{"d_model": 8, "heads": 2, **settings})
+    return MultiHeadAttention(config, cross=cross).eval()
+
+
+def test_printed_example() -> None:
+    q = torch.tensor([[[[1.0, 0.0]]]])
+    k, v = torch.eye(2)[None, None], torch.tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    assert torch.allclose(attention_weights(q, k), torch.tensor([0.6698, 0.3302]), atol=5e-5)
+    assert torch.allclose(attention(q, k, v), torch.tensor([1.6605, 2.6605]), atol=5e-5)
+
+
+def test_why_the_scale() -> None:
+    # For components of mean 0 and variance 1, q.k has variance d_k; divided by sqrt(d_k) it has variance 1.
+    q, k = torch.randn(2, 1, 1, 2000, 64, dtype=torch.float64)
+    scores = attention_weights(q, k).log()
+    spread = (scores - scores.mean(-1, keepdim=True)).std()
+    assert float(spread) == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("name", masks())
+def test_plain_equation_is_the_oracle(name: str) -> None:
+    (q, k, v), mask = qkv(), masks()[name]
+    sees = torch.ones(BATCH, 1, QUERIES, KEYS, dtype=torch.bool) if mask is None else mask
+    sees = sees.expand(BATCH, 1, QUERIES, KEYS)[:, 0]
+    out = attention(q, k, v, mask)
+    for b in range(BATCH):
+        for h in range(HEADS):
+            expected = oracles.attention(
+                q[b, h].numpy(), k[b, h].numpy(), v[b, h].numpy(), lambda i, j, b=b: bool(sees[b, i, j])
+            )
+            assert np.abs(out[b, h].numpy() - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", masks())
+def test_weights_are_exact_zeros_where_hidden_and_sum_to_one_elsewhere(name: str) -> None:
+    (q, k, _), mask = qkv(), masks()[name]
+    weights = attention_weights(q, k, mask)
+    sees = torch.ones(()) if mask is None else mask
+    sees = sees.bool().expand_as(weights)
+    assert not bool(weights[~sees].any())
+    assert torch.allclose(weights.sum(-1), sees.any(-1).double(), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", masks())
+def test_gradients_written_out_are_those_of_the_equation(name: str) -> None:
+    mask = masks()[name]
+    ours = [x.requires_grad_() for x in qkv()]
+    plain = [x.detach().clone().requires_grad_() for x in ours]
+    out, expected = _ProductAttention.apply(*ours, mask), attention(*plain, mask)  # type: ignore[no-untyped-call]
+    assert torch.allclose(out, expected, atol=1e-12)
+    upstream = torch.randn_like(expected)
+    got = torch.autograd.grad(out, ours, upstream)
+    wanted = torch.autograd.grad(expected, plain, upstream)
+    for one, other in zip(got, wanted, strict=True):
+        assert one.shape == other.shape
+        assert torch.allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", masks())
+def test_gradients_written_out_agree_with_finite_differences(name: str) -> None:
+    mask = masks(queries=2, keys=3)[name]
+    inputs = [torch.randn(BATCH, 1, n, 2, dtype=torch.float64, requires_grad=True) for n in (2, 3, 3)]
+    assert torch.autograd.gradcheck(lambda *x: _ProductAttention.apply(*x, mask), inputs)  # type: ignore[no-untyped-call]
+
+
+def test_second_derivatives_are_refused_rather_than_wrong() -> None:
+    q, k, v = (x.requires_grad_() for x in qkv())
+    out = _ProductAttention.apply(q, k, v, None)  # type: ignore[no-untyped-call]
+    (gradient,) = torch.autograd.grad(out.square().sum(), q, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.sum().backward()
+
+
+def test_non_contiguous_inputs_and_gradients() -> None:
+    # As they come from the projections: (batch, length, heads, width) seen as (batch, heads, length, width).
+    q, k, v = (torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2).requires_grad_() for _ in range(3))
+    out = _ProductAttention.apply(q, k, v, None)  # type: ignore[no-untyped-call]
+    upstream = torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2)
+    got = torch.autograd.grad(out, (q, k, v), upstream)
+    wanted = torch.autograd.grad(attention(q, k, v), (q, k, v), upstream)
+    assert all(torch.allclose(a, b, atol=1e-12) for a, b in zip(got, wanted, strict=True))
+
+
+@pytest.mark.parametrize("trains", [False, True], ids=["inference", "training"])
+@pytest.mark.parametrize("keys", [5, module.PLAIN_UP_TO, module.PLAIN_UP_TO + 1])
+@pytest.mark.parametrize("masked", [False, True])
+def test_every_way_gives_the_equation(trains: bool, keys: int, masked: bool) -> None:
+    q, k, v = (torch.randn(2, 2, n, 4, dtype=torch.float64, requires_grad=trains) for n in (3, keys, keys))
+    mask = None
+    if masked:
+        mask = torch.rand(2, 1, 3, keys) < 0.7
+        mask[1] = False
+    way = layer()
+    way.train(trains)
+    out, expected = way._attend(q, k, v, mask), attention(q, k, v, mask)
+    assert torch.allclose(out, expected, atol=1e-10)
+    if trains:
+        upstream = torch.randn_like(out)
+        got = torch.autograd.grad(out, (q, k, v), upstream)
+        wanted = torch.autograd.grad(expected, (q, k, v), upstream)
+        assert all(torch.allclose(a, b, atol=1e-10) for a, b in zip(got, wanted, strict=True))
+
+
+def test_frozen_queries_still_pass_gradients_to_the_memory() -> None:
+    q, k, v = qkv()
+    v.requires_grad_()
+    (gradient,) = torch.autograd.grad(layer().train()._attend(q, k, v, None).sum(), v)
+    assert bool(gradient.ne(0).any())
+
+
+def split_heads(attention: MultiHeadAttention) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """W_i^Q, W_i^K, W_i^V and the columns of W^O that belong to head i, for each head."""
+    heads, wide = attention.heads, attention.heads * attention.d_k
+    q, k, v = attention.qkv.weight.detach().split((wide, wide, heads * attention.d_v))
+    parts = [x.view(heads, -1, x.shape[1]) for x in (q, k, v)]
+    o = attention.o.weight.detach()
+    columns = o.view(o.shape[0], heads, -1).transpose(0, 1)
+    return list(zip(*parts, columns, strict=True))
+
+
+@pytest.mark.parametrize("settings", [{}, {"heads": 4}, {"heads": 3, "d_k": 5, "d_v": 2}, {"heads": 1}])
+def test_multi_head_is_concat_of_heads_times_w_o(settings: dict[str, Any]) -> None:
+    way = layer(**settings)
+    x = torch.randn(2, 5, 8)
+    expected = torch.zeros(2, 5, 8)
+    for w_q, w_k, w_v, w_o in split_heads(way):
+        q, k, v = ((x @ w.T)[:, None] for w in (w_q, w_k, w_v))
+        expected += attention(q, k, v)[:, 0] @ w_o.T
+    assert torch.allclose(way(*way.project(x)), expected, atol=1e-5)
+
+
+def test_permuting_heads_with_their_part_of_w_o_changes_nothing() -> None:
+    way, other = layer(heads=4), layer(heads=4)
+    order = [2, 0, 3, 1]
+    with torch.no_grad():
+        heads = split_heads(way)
+        other.qkv.weight.copy_(torch.cat([torch.cat([heads[h][part] for h in order]) for part in range(3)]))
+        other.o.weight.copy_(torch.cat([heads[h][3] for h in order], dim=1))
+    x = torch.randn(2, 5, 8)
+    assert torch.allclose(way(*way.project(x)), other(*other.project(x)), atol=1e-6)
+    assert not torch.equal(way.qkv.weight, other.qkv.weight)
+
+
+def test_shapes_when_d_k_and_d_v_are_their_own() -> None:
+    # Table 3 needs this: W^Q and W^K are d_model x h d_k, W^V is d_model x h d_v, W^O is h d_v x d_model.
+    own = layer(heads=3, d_k=5, d_v=2)
+    assert own.qkv.weight.shape == (3 * 5 * 2 + 3 * 2, 8)
+    assert own.o.weight.shape == (8, 6)
+    cross = layer(cross=True, heads=3, d_k=5, d_v=2)
+    assert (cross.q.weight.shape, cross.kv.weight.shape) == ((15, 8), (21, 8))
+    q, past = own.project(torch.randn(2, 4, 8))
+    assert (q.shape, past.keys.shape, past.values.shape) == ((2, 3, 4, 5), (2, 3, 4, 5), (2, 3, 4, 2))
+
+
+def test_cross_attention_asks_with_the_decoder_and_answers_with_the_memory() -> None:
+    cross = layer(cross=True)
+    x, memory = torch.randn(2, 3, 8), torch.randn(2, 7, 8)
+    q, kv = cross.project_queries(x), cross.project_memory(memory)
+    assert (q.shape, kv.keys.shape, kv.length) == ((2, 2, 3, 4), (2, 2, 7, 4), 7)
+    assert cross(q, kv).shape == x.shape
+    w_k, w_v = cross.kv.weight.split(8)
+    assert torch.allclose(kv.keys.transpose(1, 2).flatten(2), memory @ w_k.T, atol=1e-6)
+    assert torch.allclose(kv.values.transpose(1, 2).flatten(2), memory @ w_v.T, atol=1e-6)
+    assert torch.allclose(q.transpose(1, 2).flatten(2), x @ cross.q.weight.T, atol=1e-6)
+
+
+@pytest.mark.parametrize("cross", [False, True])
+def test_biases_are_a_setting_of_every_projection(cross: bool) -> None:
+    names = {name for name, _ in layer(cross=cross).named_parameters()}
+    with_biases = {name for name, _ in layer(cross=cross, attention_bias=True).named_parameters()}
+    assert not [name for name in names if "bias" in name]
+    assert with_biases == names | {name.replace("weight", "bias") for name in names}
+
+
+def test_weights_for_inspection_are_what_forward_multiplies_by() -> None:
+    way = layer()
+    x = torch.randn(2, 5, 8)
+    mask = torch.ones(5, 5, dtype=torch.bool).tril()
+    q, past = way.project(x)
+    weights = way.weights(q, past, mask)
+    heads = torch.matmul(weights, past.values).transpose(1, 2).flatten(2)
+    assert torch.allclose(heads @ way.o.weight.T, way(q, past, mask), atol=1e-6)
+
+
+@pytest.mark.parametrize("keys", [6, module.PLAIN_UP_TO + 1])
+def test_attention_dropout_drops_weights_after_the_softmax(keys: int) -> None:
+    way = layer(attention_dropout=0.5).train()
+    q, k = torch.randn(2, 4, 2, 50, 4), torch.randn(2, 4, 2, keys, 4)
+    v = torch.eye(keys).expand(4, 2, keys, keys)  # so that the output shows the weights
+    out, weights = way._attend(q[0], k[0], v, None), attention_weights(q[0], k[0])
+    kept = out != 0
+    assert torch.allclose(out[kept], 2 * weights[kept], rtol=1e-4)
+    assert float(kept.float().mean()) == pytest.approx(0.5, abs=0.05)
+    assert torch.allclose(way.eval()._attend(q[0], k[0], v, None), weights, atol=1e-6)
+
+
+@pytest.mark.parametrize("keys", [6, module.PLAIN_UP_TO + 1])
+def test_attention_dropout_of_one_leaves_nothing(keys: int) -> None:
+    way = layer(attention_dropout=1.0).train()
+    out = way._attend(torch.randn(1, 2, 3, 4), torch.randn(1, 2, keys, 4), torch.randn(1, 2, keys, 4), None)
+    assert torch.equal(out, torch.zeros(1, 2, 3, 4))
+
+
+def test_lowest_scores_do_not_overflow_in_half_precision() -> None:
+    for dtype in (torch.float16, torch.bfloat16):
+        q, k, v = (x * 10 for x in qkv(dtype))
+        mask = masks()["hidden"]
+        assert bool(attention(q, k, v, mask).isfinite().all())
+
+
+def check_on(device: str, way: Callable[..., Tensor], dtype: torch.dtype, tolerance: float) -> None:
+    for mask in masks().values():
+        inputs = [x.to(device, dtype).requires_grad_() for x in qkv()]
+        on_device = None if mask is None else mask.to(device)
+        out, expected = way(*inputs, on_device), attention(*[x.double() for x in inputs], on_device)
+        assert torch.allclose(out.double(), expected, atol=tolerance)
+        got = torch.autograd.grad(out.sum(), inputs)
+        wanted = torch.autograd.grad(expected.sum(), inputs)
+        assert all(torch.allclose(a, b, atol=tolerance) for a, b in zip(got, wanted, strict=True))
+
+
+@pytest.mark.cuda
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-4), (torch.bfloat16, 0.1)])
+def test_fused_kernel_of_a_gpu_gives_the_equation(dtype: torch.dtype, tolerance: float) -> None:
+    check_on("cuda", layer()._attend, dtype, tolerance)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.1)])
+def test_own_kernel_gives_the_equation(dtype: torch.dtype, tolerance: float) -> None:
+    check_on("cpu", layer()._attend, dtype, tolerance)
+
+
+def test_past_of_another_length_is_no_trouble() -> None:
+    past = KeysValues.of(torch.randn(1, 2, 9, 4), torch.randn(1, 2, 9, 4))
+    assert layer()(torch.randn(1, 2, 1, 4), past).shape == (1, 1, 8)
