@@ -1,4 +1,4 @@
-"""Fixtures that several packages share: repeatable randomness, and small models."""
+"""Fixtures that several packages share: repeatable randomness, one thread, and small models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ SMALL: dict[str, Any] = {
 def _repeatable() -> None:
     random.seed(0)
     if "torch" in sys.modules:  # no reason to load it for a test that does without
-        sys.modules["torch"].manual_seed(0)
+        torch = sys.modules["torch"]
+        torch.manual_seed(0)
+        # Small models gain nothing from a second thread, and lose much where others use the machine.
+        torch.set_num_threads(1)
 
 
 def _small_model(*, seed: int = 0, **settings: Any) -> Transformer:

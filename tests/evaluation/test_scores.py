@@ -1,8 +1,9 @@
 import math
 import warnings
+from types import SimpleNamespace
 
 import pytest
-from sacrebleu.metrics import BLEU, TER
+from sacrebleu.metrics import BLEU, CHRF, TER
 
 from transduce.errors import DataError
 from transduce.evaluation.scores import score, tokenised_sign
@@ -19,8 +20,15 @@ SYSTEMS = {
 CAT = "the cat sat on the mat ."
 
 
+def without_counting(metric, *_):
+    metric.num_refs = 1
+    return SimpleNamespace(score=0.0)
+
+
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_published_scores_are_reproduced_to_the_printed_decimal(system, newstest):
+def test_the_published_scores_are_reproduced_to_the_printed_decimal(system, newstest, monkeypatch):
+    # The other score is not published, and takes longer than BLEU.
+    monkeypatch.setattr(CHRF, "corpus_score", without_counting)
     output, reference, published = newstest(system, SYSTEMS[system])
     scores = score(output, reference, ter=False)
     decimals = len(published.partition(".")[2])

@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -64,11 +64,11 @@ class TokenShards:
     def __len__(self) -> int:
         return len(self.source_lengths)
 
-    def source(self, index: int) -> Tokens:
+    def source(self, index: SupportsIndex) -> Tokens:
         """The ids of one source, EOS included: a view of the mapped file."""
         return self._side("source", index)
 
-    def target(self, index: int) -> Tokens:
+    def target(self, index: SupportsIndex) -> Tokens:
         """The ids of one target, EOS included: a view of the mapped file."""
         return self._side("target", index)
 
@@ -83,7 +83,8 @@ class TokenShards:
         rows[np.arange(rows.shape[1]) < lengths[:, None]] = self._tokens[side][places]
         return rows
 
-    def _side(self, side: str, index: int) -> Tokens:
+    def _side(self, side: str, index: SupportsIndex) -> Tokens:
+        index = index.__index__()
         if not 0 <= index < len(self):
             raise IndexError(f"pair {index} of {len(self)}")
         offsets = self._offsets[side]

@@ -32,14 +32,15 @@ def learn(
     text = [part for line in reservoir(lines, sample, seed) for part in _parts(line)]
     if not text:
         raise DataError("there is no text to learn subwords from: every line is empty")
+    alphabet = _alphabet(text, vocabulary)
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=iter(text),
+            sentence_iterator=(_only(alphabet, line) for line in text),
             model_writer=model,
             vocab_size=vocabulary,
             model_type=subwords,
-            character_coverage=_coverage(text, vocabulary),
+            character_coverage=1.0,
             hard_vocab_limit=False,
             normalization_rule_name="identity",
             remove_extra_whitespaces=False,
@@ -98,13 +99,21 @@ def _parts(line: str) -> Iterator[str]:
         yield line
 
 
-def _coverage(text: list[str], vocabulary: int) -> float:
-    """The share of characters to keep: few enough to leave half of the vocabulary to longer pieces."""
+def _alphabet(text: list[str], vocabulary: int) -> set[str]:
+    """The characters that get a place of their own: the frequent ones, in at most half of the vocabulary."""
     counts = np.zeros(0x110000, dtype=np.int64)
     for start in range(0, len(text), _CHUNK):
         codes = np.frombuffer("".join(text[start : start + _CHUNK]).encode("utf-32-le"), dtype="<u4")
         counts += np.bincount(codes, minlength=len(counts))
     counts[ord(" ")] = 0
-    found = -np.sort(-counts[counts > 0])
-    room = max(1, (vocabulary - _OVERHEAD) // 2)
-    return _COVERAGE if len(found) <= room else min(_COVERAGE, float(found[: room - 1].sum() / found.sum()))
+    order = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+    covered = np.cumsum(counts[order]) - counts[order]
+    frequent = order[covered < _COVERAGE * counts.sum()][: max(1, (vocabulary - _OVERHEAD) // 2)]
+    return {" ", *map(chr, frequent.tolist())}
+
+
+def _only(alphabet: set[str], line: str) -> str:
+    """The line with a space for every character outside the alphabet."""
+    if alphabet.issuperset(line):
+        return line
+    return "".join(character if character in alphabet else " " for character in line)

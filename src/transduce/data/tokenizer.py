@@ -11,7 +11,7 @@ import hashlib
 import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +104,7 @@ class Tokenizer:
             raise _not_text(texts) from None
         return encoded
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """The text of any sequence of ids; always one line.
 
         Pad, end and begin ids are ignored. The unknown id, ids outside the vocabulary, and bytes that are no
@@ -113,7 +113,7 @@ class Tokenizer:
         """
         kept: list[int] = []
         for item in ids:
-            index = int(item)
+            index = item.__index__()
             if UNK_ID < index < self.vocabulary:
                 kept.append(index)
             elif index not in _RESERVED:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from transduce.bundle import load_bundle, save_bundle
+from transduce.data.tokenizer import Tokenizer
 from transduce.errors import BundleError, UsageError
+from transduce.model.config import ModelConfig
+from transduce.training.checkpoint import Checkpoints
+from transduce.training.settings import stored_settings
 
 
 def average(paths: Sequence[str | Path]) -> dict[str, Tensor]:
@@ -47,3 +53,42 @@ def _read(folder: Path) -> dict[str, Tensor]:
             return {name: tensors.get_tensor(name) for name in tensors.keys()}  # noqa: SIM118 (not a mapping)
     except (OSError, SafetensorError) as error:
         raise BundleError(f"{file}: cannot be read ({error}); name checkpoint or model folders") from error
+
+
+def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: int = 5) -> list[Path]:
+    """The folders whose average is now the model folder ``output``.
+
+    A run's folder stands for its ``last`` newest checkpoints; else each must be a checkpoint of a run or a
+    model folder. Raises BundleError where they do not belong to one model and tokenizer.
+    """
+    if last < 1:
+        raise UsageError(f"--last is {last}; it must be at least 1")
+    paths: list[Path] = []
+    for folder in map(Path, folders):
+        if not folder.is_dir():
+            raise BundleError(f"{folder}: is not a folder; name checkpoints, model folders or a run's folder")
+        checkpoints = Checkpoints(folder / "checkpoints", keep=last)
+        steps = checkpoints.steps()[-last:]
+        paths += [checkpoints.path(step) for step in steps] if steps else [folder]
+    weights = average(paths)
+    parts = [_config_and_tokenizer(path) for path in paths]
+    config, tokenizer, training = parts[0]
+    for path, (other, other_tokenizer, _) in zip(paths, parts, strict=True):
+        if other_tokenizer.sha256 != tokenizer.sha256:
+            raise BundleError(f"{path}: has another tokenizer than {paths[0]}; only models of one vocabulary average")
+        if other != config:
+            raise BundleError(f"{path}: has another model configuration than {paths[0]}")
+    save_bundle(output, weights, config, tokenizer, {**training, "averaged": [str(path) for path in paths], "scores": {}})
+    return paths
+
+
+def _config_and_tokenizer(path: Path) -> tuple[ModelConfig, Tokenizer, dict[str, Any]]:
+    """What belongs to the weights in a checkpoint (its run says it) or in a model folder."""
+    if (path / "config.json").exists():
+        bundle = load_bundle(path)
+        return bundle.model.config, bundle.tokenizer, bundle.training
+    run = path.resolve().parent.parent
+    settings = stored_settings(run)
+    tokenizer = Tokenizer.load(run / "data" / "tokenizer.model")
+    config = ModelConfig.from_mapping({**settings["model"], "vocabulary": tokenizer.vocabulary})
+    return config, tokenizer, {"recipe": settings}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,14 @@ from transduce.training.averaging import average
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
-from transduce.training.settings import RunSettings, check_sections, differences, expand, resolve
+from transduce.training.settings import (
+    RunSettings,
+    check_sections,
+    differences,
+    expand,
+    resolve,
+    stored_settings,
+)
 from transduce.training.trainer import Trainer
 from transduce.training.validation import validate, validation_loss
 
@@ -71,7 +77,7 @@ def train(
     }
     flags: Settings = {"data": {n: v for n, v in files.items() if v}, **({"preset": preset} if preset else {})}
     given = merge(expand(settings or {}), flags)
-    stored = _stored_settings(folder) if resume else {}
+    stored = stored_settings(folder) if resume else {}
     given = merge(stored, given)
     data = check_sections(given)
     if not resume:
@@ -230,14 +236,6 @@ class _Run:
             "beam": 4,
             "alpha": 0.6,
         }
-
-
-def _stored_settings(folder: Path) -> Settings:
-    try:
-        stored: Settings = json.loads((folder / "settings.json").read_bytes())
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: holds no run that could go on (no readable settings.json); leave out --resume") from error
-    return stored
 
 
 def _make_room(folder: Path, *, overwrite: bool) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from transduce.config import Settings, build, checked, merge, unknown_name
 from transduce.data.config import DataConfig
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, UsageError
 from transduce.model.config import ModelConfig
 from transduce.training.config import TrainingConfig
 from transduce.training.presets import automatic_epochs, automatic_preset, recipe
@@ -116,3 +118,12 @@ def differences(old: Settings, new: Settings) -> list[str]:
             if before != now and not (section == "training" and name in FREE):
                 found.append(f"{section}.{name} was {before}, is {now}")
     return found
+
+
+def stored_settings(folder: Path) -> Settings:
+    """The settings that the run in ``folder`` was started with."""
+    try:
+        stored: Settings = json.loads((folder / "settings.json").read_bytes())
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder}: holds no run with readable settings (settings.json): {error}") from error
+    return stored

@@ -38,7 +38,7 @@ class Progress:
     seconds: float = 0.0
     source_tokens: int = 0
     target_tokens: int = 0
-    best: dict[str, float] = field(default_factory=dict)
+    best: dict[str, Any] = field(default_factory=dict)
     without_better: int = 0
     non_finite: int = 0
 
@@ -196,7 +196,7 @@ class Trainer:
     def _judge(self, scores: Validation) -> bool:
         p, c = self.progress, self.config
         value = scores.bleu if c.metric == "bleu" else -scores.loss
-        better = not p.best or value > p.best["value"]
+        better = value is not None and (not p.best or value > p.best["value"])
         if better:
             p.best, p.without_better = {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss}, 0
         elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
@@ -216,7 +216,8 @@ class Trainer:
         )
         self.log.say(
             f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, "
-            f"BLEU {scores.bleu:.2f} (greedy)" + (", best so far" if better else "")
+            + ("BLEU not measured yet" if scores.bleu is None else f"BLEU {scores.bleu:.2f} (greedy)")
+            + (", best so far" if better else "")
         )
         for source, reference, translation in scores.samples:
             self.log.say(f"    source      {source}\n    reference   {reference}\n    translation {translation}")

@@ -19,14 +19,19 @@ from transduce.model.transformer import Transformer
 from transduce.training.step import Batch, batch_loss, precision_context
 
 SAMPLES = 3
+# A model that has learned next to nothing babbles up to the length limit; translating with it teaches nobody.
+BABBLE = 100.0
 
 
 @dataclass(frozen=True)
 class Validation:
-    """The scores of one validation; ``perplexity`` is exp of the un-smoothed loss per target token."""
+    """The scores of one validation; ``perplexity`` is exp of the un-smoothed loss per target token.
+
+    ``bleu`` is None while the perplexity is above 100: then only the samples were translated.
+    """
 
     loss: float
-    bleu: float
+    bleu: float | None
     signature: str
     samples: tuple[tuple[str, str, str], ...]
 
@@ -61,13 +66,17 @@ def validate(
     model.eval()
     try:
         loss = validation_loss(model, shards, device=device, precision=precision)
+        step = max(1, len(pairs) // SAMPLES)
+        chosen = list(range(0, len(pairs), step)[:SAMPLES])
+        if math.exp(min(loss, 700.0)) > BABBLE:
+            pairs, chosen, measured = [pairs[i] for i in chosen], list(range(len(chosen))), False
+        else:
+            measured = True
         translator = Translator(Bundle(model=model, tokenizer=tokenizer, training={}, path=None), device=device)
         outputs = translator.translate([pair.source for pair in pairs], beam=1)
         scores = score(outputs, [pair.target for pair in pairs], ter=False)
-        step = max(1, len(pairs) // SAMPLES)
-        chosen = range(0, len(pairs), step)[:SAMPLES]
         samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)
-        return Validation(loss, scores.bleu, scores.signature, samples)
+        return Validation(loss, scores.bleu if measured else None, scores.signature, samples)
     finally:
         model.train(training)
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from transduce.data.corpus.determiners import DEFINITE, NEGATED, OBJECTS, PEOPLE, SUBJECTS
 from transduce.data.corpus.inflection import DATIVE, NOMINATIVE
 from transduce.data.corpus.nouns import pool
@@ -18,9 +16,9 @@ from transduce.data.corpus.phrases import (
     somebody,
 )
 from transduce.data.corpus.places import destination, location, vehicles
-from transduce.data.corpus.tenses import ANY, LIKES, MUST, MUST_NOT, PERFECT, PROGRESSIVE, SIMPLE, tenses_of, times_for
+from transduce.data.corpus.tenses import ANY, LIKES, MUST, MUST_NOT, PERFECT, SIMPLE, Form, times_for
 from transduce.data.corpus.times import FREQUENCY
-from transduce.data.corpus.verbs import Form, Verb
+from transduce.data.corpus.verbs import Verb, tenses_of
 
 _MANNERS = {
     "move": (("quickly", "schnell"), ("slowly", "langsam")),
@@ -42,7 +40,7 @@ class Clause:
     """
 
     __slots__ = (
-        "after", "before", "complement", "form", "front", "last", "manner", "middle", "negated", "object", "place",
+        "after", "before", "complement", "form", "front", "kein", "last", "manner", "middle", "negated", "object", "place",
         "reflexive", "subject", "time", "verb",
     )  # fmt: skip
 
@@ -50,6 +48,7 @@ class Clause:
         self.subject = subject
         self.form = form
         self.negated = negated
+        self.kein = False  # the object says it: no *nicht*
         self.verb = verb
         self.object: Phrase | None = None
         self.middle = self.complement = self.manner = ""
@@ -90,8 +89,8 @@ def clause(
     built.after = german_manner
     _add_time(draw, built, verb, tense, adverbials)
     _ADD[verb.frame](draw, built, verb, gap)
-    if built.negated:
-        built.after = f"{built.after} nicht" if built.after else "nicht"
+    if negated and not built.kein:
+        built.after = "nicht"
     return built
 
 
@@ -169,10 +168,9 @@ def _add_object(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
 def _place_object(built: Clause, found: Phrase) -> None:
     if found.definite:
         built.before = found.german
-        return
-    built.last = found.german
-    if found.german.startswith("kein"):
-        built.negated_by_kein()
+    else:
+        built.last = found.german
+        built.kein = found.german.startswith("kein")
 
 
 def _add_gift(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
@@ -180,3 +178,61 @@ def _add_gift(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
     while receiver.english == built.subject.english:
         receiver = somebody(draw, DATIVE, DEFINITE, built.subject)
     built.before = receiver.german
+    if gap:
+        built.complement = f"to {receiver.english}"
+        return
+    found = _object(draw, built, verb)
+    explains = verb.english == "explain"
+    built.complement = f"{found.english} to {receiver.english}" if explains else f"{receiver.english} {found.english}"
+    if not found.definite:
+        _place_object(built, found)
+    elif built.negated:
+        built.before = f"{receiver.german} {found.german}"
+    else:
+        built.after = f"{found.german} {built.after}" if built.after else found.german
+
+
+def _add_prepositional(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    particle = f"{verb.particle} {verb.preposition}" if verb.particle else verb.preposition
+    if gap:
+        return
+    found = _object(draw, built, verb)
+    built.complement = f"{particle} {found.english}" if particle else found.english
+    built.last = after_preposition(verb.governs, found.german)
+
+
+def _add_location(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    if not gap:
+        built.complement, built.last = location(draw, verb.objects)
+
+
+def _add_destination(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    if not gap:
+        built.complement, built.last = destination(draw, verb.kinds)
+    if "by" in verb.objects and draw() < 0.4:
+        by, mit = pick(draw, vehicles())
+        built.complement = f"{built.complement} {by}" if built.complement else by
+        built.last = f"{mit} {built.last}" if built.last else mit
+
+
+def _add_put(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
+    _add_object(draw, built, verb, gap)
+    english, german = location(draw, "onto")
+    built.complement = f"{built.complement} {english}" if built.complement else english
+    built.last = f"{built.last} {german}" if built.last else german
+
+
+_ADD = {
+    "intransitive": _add_nothing,
+    "weather": _add_nothing,
+    "that": _add_nothing,
+    "whether": _add_nothing,
+    "infinitive": _add_nothing,
+    "accusative": _add_object,
+    "dative": _add_object,
+    "give": _add_gift,
+    "prepositional": _add_prepositional,
+    "place": _add_location,
+    "direction": _add_destination,
+    "put": _add_put,
+}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 from transduce.data.corpus import verb_tables
 from transduce.data.corpus.inflection import (
@@ -15,80 +14,34 @@ from transduce.data.corpus.inflection import (
     english_third,
     german_imperative,
     german_present,
-    german_preterite,
 )
-
-TENSES = (
-    "progressive simple past perfect future pluperfect likes can must must_not want would_like should allowed "
-    "have_to could had_to wanted was_allowed"
-).split()
-(
-    PROGRESSIVE,
-    SIMPLE,
+from transduce.data.corpus.tenses import (
+    FUTURE,
+    LIKES,
     PAST,
     PERFECT,
-    FUTURE,
     PLUPERFECT,
-    LIKES,
-    CAN,
-    MUST,
-    MUST_NOT,
-    WANT,
-    WOULD_LIKE,
-    SHOULD,
-    ALLOWED,
-    HAVE_TO,
-    COULD,
-    HAD_TO,
-    WANTED,
-    WAS_ALLOWED,
-) = range(len(TENSES))
-
-_HABEN = "habe hast hat haben haben".split()
-_HATTE = "hatte hattest hatte hatten hatten".split()
-_SEIN = "bin bist ist sind sind".split()
-_WAR = "war warst war waren waren".split()
-_WERDEN = "werde wirst wird werden werden".split()
-_AM = "am are is are are".split()
-_HAVE = "have have has have have".split()
-_WAS = "was were was were were".split()
-
-# English before the infinitive by person (ich, du, er, wir, sie), whether its first word is an auxiliary, German.
-_MODALS: tuple[tuple[tuple[str, ...], bool, str], ...] = (
-    (("can",) * 5, True, "kann kannst kann können können"),
-    (("must",) * 5, True, "muss musst muss müssen müssen"),
-    (("must",) * 5, True, "darf darfst darf dürfen dürfen"),
-    (("want to", "want to", "wants to", "want to", "want to"), False, "will willst will wollen wollen"),
-    (("would like to",) * 5, True, "möchte möchtest möchte möchten möchten"),
-    (("should",) * 5, True, "sollte solltest sollte sollten sollten"),
-    (tuple(f"{form} allowed to" for form in _AM), True, "darf darfst darf dürfen dürfen"),
-    (("have to", "have to", "has to", "have to", "have to"), False, "muss musst muss müssen müssen"),
-    (("could",) * 5, True, "konnte konntest konnte konnten konnten"),
-    (("had to",) * 5, False, "musste musstest musste mussten mussten"),
-    (("wanted to",) * 5, False, "wollte wolltest wollte wollten wollten"),
-    (tuple(f"{form} allowed to" for form in _WAS), True, "durfte durftest durfte durften durften"),
+    PROGRESSIVE,
+    SIMPLE,
+    English,
+    Form,
+    German,
+    conjugate,
 )
 
+FRAMES = ("intransitive", "accusative", "dative", "give", "prepositional", "place", "direction", "put")
 
-class Form(NamedTuple):
-    """A verb in one tense and person.
 
-    English: ``plain`` in a statement, ``auxiliary`` and ``rest`` where *do* or another auxiliary is needed.
-    German: ``finite`` second in a main clause and ``right`` at its end; ``final`` at the end of a subordinate one.
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Verb:
+    """A verb: its forms by tense and person, and what may stand with it.
+
+    ``particle`` follows an English object, ``preposition`` comes before it; ``governs`` and ``case`` are the
+    German counterpart. ``command`` is the imperative and what ends the sentence. ``objects`` are kinds of nouns
+    or of places, ``things`` the objects without persons; the rest is explained in ``verb_tables``.
     """
 
-    plain: str
-    auxiliary: str
-    rest: str
-    finite: str
-    right: str
-    final: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Verb:
-    """A verb: its forms by tense and person, and what may stand with it."""
-
+    frame: str
     english: str
     particle: str
     preposition: str
@@ -98,19 +51,24 @@ class Verb:
     reflexive: bool
     governs: str
     case: int
-    frame: str
     objects: str
+    things: str
+    kinds: tuple[str, ...]
     subject: str
-    options: frozenset[str]
     places: str
+    manner: str
+    habit: bool
+    state: bool
+    event: bool
+    same: bool
+    hour: bool
     forms: tuple[tuple[Form, ...], ...]
 
 
 @cache
 def verbs() -> tuple[Verb, ...]:
-    """All verbs that stand in a clause of their own, but for *to be* and the weather."""
-    frames = ("intransitive", "accusative", "dative", "give", "prepositional", "place", "direction", "put")
-    return tuple(verb for frame in frames for verb in verbs_of(frame))
+    """The verbs that make a clause of their own."""
+    return tuple(verb for frame in FRAMES for verb in verbs_of(frame))
 
 
 @cache
@@ -120,33 +78,22 @@ def verbs_of(frame: str) -> tuple[Verb, ...]:
 
 
 @cache
-def be() -> tuple[tuple[Form, ...], ...]:
-    """The forms of *to be*, without perfect."""
-    forms = _tenses(
-        _English("be", "was", "been", "being", "are"), _German("sein", tuple(_SEIN), "gewesen", "", True)
-    )
-    simple = tuple(Form(e, e, "", g, "", g) for e, g in zip(_AM, _SEIN, strict=True))
-    past = tuple(Form(e, e, "", g, "", g) for e, g in zip(_WAS, _WAR, strict=True))
-    return (simple, simple, past, *forms[3:])
-
-
-@dataclass(frozen=True, slots=True)
-class _English:
-    base: str
-    past: str
-    participle: str
-    progressive: str
-    third: str
-
-
-@dataclass(frozen=True, slots=True)
-class _German:
-    infinitive: str
-    present: tuple[str, ...]
-    participle: str
-    prefix: str
-    takes_sein: bool
-    preterite: str = ""
+def tenses_of(verb: Verb, allowed: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of ``allowed`` that ``verb`` can stand in, as often as they are there; if none, the simple present."""
+    found = allowed
+    if verb.habit or verb.state:
+        found = tuple(SIMPLE if tense == PROGRESSIVE else tense for tense in found)
+    if verb.state:
+        found = tuple(tense for tense in found if tense in (SIMPLE, PAST, FUTURE))
+    if verb.habit:
+        found = tuple(tense for tense in found if tense != LIKES)
+    if verb.event:
+        found = tuple(tense for tense in found if tense in (PAST, PERFECT, SIMPLE, FUTURE, PLUPERFECT))
+    if verb.same:
+        found = tuple(tense for tense in found if tense != SIMPLE)
+    if "person" not in verb.subject:
+        found = tuple(tense for tense in found if tense <= PLUPERFECT)
+    return found or ((PROGRESSIVE,) if verb.same else (SIMPLE,))
 
 
 def _verb(frame: str, line: str) -> Verb:
@@ -154,27 +101,30 @@ def _verb(frame: str, line: str) -> Verb:
     german_side, _, rest = german_side.partition(" :")
     objects, _, options = rest.partition(";")
     english, particle, preposition = _read_english(english_side)
-    german, reflexive, command = _read_german(german_side)
+    german, reflexive = _read_german(german_side)
     governs, case, objects = _governed(frame, objects.strip())
     flags = options.split()
-    subject = [flag[1:] for flag in flags if flag.startswith("<")]
-    zu = f"{german.prefix}zu{german.infinitive}" if german.prefix else f"zu {german.infinitive}"
+    marked = {flag[0]: flag[1:].replace(",", " ") for flag in flags if flag[0] in "<@"}
+    known = {"habit", "state", "event", "same", "hour"}
     return Verb(
-        english.base,
-        particle,
-        preposition,
-        german.prefix + german.infinitive,
-        zu,
-        command,
-        reflexive,
-        governs,
-        case,
-        frame,
-        objects,
-        subject[0].replace(",", " ") if subject else "person",
-        frozenset(flag for flag in flags if flag[0] not in "<@"),
-        "".join(flag[1:] for flag in flags if flag.startswith("@")),
-        _tenses(english, german),
+        frame=frame,
+        english=english.base,
+        particle=particle,
+        preposition=preposition,
+        german=german.prefix + german.infinitive,
+        with_zu=f"{german.prefix}zu{german.infinitive}" if german.prefix else f"zu {german.infinitive}",
+        command=(german_imperative(german.infinitive, german.present[1]), german.prefix),
+        reflexive=reflexive,
+        governs=governs,
+        case=case,
+        objects=objects,
+        things=objects.removeprefix("person "),
+        kinds=tuple(kind for kind in objects.split() if kind != "by"),
+        subject=marked.get("<", "person"),
+        places=marked.get("@", ""),
+        manner="".join(flag for flag in flags if flag not in known and flag[0] not in "<@"),
+        forms=conjugate(english, german),
+        **{flag: flag in flags for flag in known},
     )
 
 
@@ -186,20 +136,20 @@ def _governed(frame: str, objects: str) -> tuple[str, int, str]:
     return governs, DATIVE if case == "D" else ACCUSATIVE, objects
 
 
-def _read_english(side: str) -> tuple[_English, str, str]:
+def _read_english(side: str) -> tuple[English, str, str]:
     first, *irregular = side.split()
     first, _, preposition = first.partition("~")
     first, _, particle = first.partition("+")
     base, _, tail = first.replace("_", " ").partition(" ")
     tail = f" {tail}" if tail else ""
     past = irregular[0] if irregular else english_past(base)
-    participle = irregular[1] if irregular else past
+    participle = irregular[1] if len(irregular) > 1 else past
     progressive = irregular[2] if len(irregular) > 2 else english_progressive(base)
     forms = (base, past, participle, progressive, english_third(base))
-    return _English(*(form + tail for form in forms)), particle, preposition
+    return English(*(form + tail for form in forms)), particle, preposition
 
 
-def _read_german(side: str) -> tuple[_German, bool, tuple[str, str]]:
+def _read_german(side: str) -> tuple[German, bool]:
     words = side.split()
     reflexive = words[0] == "sich"
     words = words[1:] if reflexive else words
@@ -207,53 +157,6 @@ def _read_german(side: str) -> tuple[_German, bool, tuple[str, str]]:
     takes_sein = words[-1] == "sein"
     words = words[:-1] if takes_sein else words
     prefix, _, infinitive = words[0].rpartition("-")
-    changed = words[1].partition("/") if len(words) == 3 else None
-    present = german_present(infinitive, (changed[0], changed[2]) if changed else None)
-    command = (german_imperative(infinitive, present[1]), prefix)
-    return _German(infinitive, present, words[-1], prefix, takes_sein, preterite), reflexive, command
-
-
-def _tenses(english: _English, german: _German) -> tuple[tuple[Form, ...], ...]:
-    infinitive = german.prefix + german.infinitive
-    helper, past_helper = (_SEIN, _WAR) if german.takes_sein else (_HABEN, _HATTE)
-    present = [(finite, german.prefix, german.prefix + finite) for finite in german.present]
-    perfect = [(finite, german.participle, f"{german.participle} {finite}") for finite in helper]
-    past = [(f, "", f) for f in german_preterite(german.preterite)] if german.preterite else perfect
-    pluperfect = [(finite, german.participle, f"{german.participle} {finite}") for finite in past_helper]
-    future = [(finite, infinitive, f"{infinitive} {finite}") for finite in _WERDEN]
-    simple = [english.third if person == 2 else english.base for person in range(5)]
-    do = ["does" if person == 2 else "do" for person in range(5)]
-    likes = [("likes to " if person == 2 else "like to ") + english.base for person in range(5)]
-    tenses = [
-        [Form(f"{_AM[p]} {english.progressive}", _AM[p], english.progressive, *present[p]) for p in range(5)],
-        [Form(simple[p], do[p], english.base, *present[p]) for p in range(5)],
-        [Form(english.past, "did", english.base, *past[p]) for p in range(5)],
-        [
-            Form(f"{_HAVE[p]} {english.participle}", _HAVE[p], english.participle, *perfect[p])
-            for p in range(5)
-        ],
-        [Form(f"will {english.base}", "will", english.base, *future[p]) for p in range(5)],
-        [Form(f"had {english.participle}", "had", english.participle, *pluperfect[p]) for p in range(5)],
-        [Form(likes[p], do[p], f"like to {english.base}", *present[p]) for p in range(5)],
-    ]
-    tenses.extend(
-        _modal(words, auxiliary, finite.split(), english.base, infinitive)
-        for words, auxiliary, finite in _MODALS
-    )
-    return tuple(tuple(forms) for forms in tenses)
-
-
-def _modal(
-    words: tuple[str, ...], auxiliary: bool, finite: list[str], base: str, infinitive: str
-) -> list[Form]:
-    forms = []
-    for person in range(5):
-        plain = f"{words[person]} {base}"
-        if auxiliary:
-            first, _, rest = plain.partition(" ")
-        else:
-            past = words[0] in ("had to", "wanted to")
-            first = "did" if past else "does" if person == 2 else "do"
-            rest = f"{'have to' if words[0].startswith('ha') else 'want to'} {base}"
-        forms.append(Form(plain, first, rest, finite[person], infinitive, f"{infinitive} {finite[person]}"))
-    return forms
+    du, _, er = words[1].partition("/") if len(words) == 3 else ("", "", "")
+    present = german_present(infinitive, (du, er) if du else None)
+    return German(infinitive, present, words[-1], prefix, takes_sein, preterite), reflexive

@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from transduce.data import lines as module
+from transduce.data.lines import count_lines, read_lines
+from transduce.errors import DataError, UsageError
+
+Write = Callable[..., str]
+SEPARATORS = "a\u2028b\u0085c\x0bd\x0ce\rf\x1cg\x1dh\x1ei\u2029j\x00k"
+
+
+def test_only_a_line_feed_ends_a_line(write: Write) -> None:
+    text = [SEPARATORS, "", SEPARATORS[::-1]]
+    path = write("odd.txt", text)
+    assert list(read_lines(path)) == text
+    assert count_lines(path) == 3
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"", []),
+        (b"\n", [""]),
+        (b"a", ["a"]),
+        (b"a\nb", ["a", "b"]),
+        (b"a\r\nb\r\n", ["a", "b"]),
+        (b"a\r\r\nb\rc\r\n\r\n", ["a\r", "b\rc", ""]),
+        (b"a\r", ["a\r"]),
+        (b"\xef\xbb\xbfa\n\xef\xbb\xbfb\n", ["a", "\ufeffb"]),
+        (b"\xef\xbb\xbf", []),
+        (b" a \t\n\n", [" a \t", ""]),
+    ],
+)
+def test_line_ends_and_byte_order_mark(write: Write, raw: bytes, expected: list[str]) -> None:
+    path = write("text", raw)
+    assert list(read_lines(path)) == expected
+    assert count_lines(path) == len(expected)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    text=st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\n"), max_size=9), max_size=8),
+    chunk=st.integers(1, 9),
+)
+def test_lines_do_not_depend_on_how_the_file_is_read(tmp_path: Path, text: list[str], chunk: int) -> None:
+    path = tmp_path / "text"
+    path.write_bytes(b"\xef\xbb\xbf" + "".join(f"{line}\r\n" for line in text).encode())
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_CHUNK", chunk)
+        assert list(read_lines(path)) == text
+        assert count_lines(path) == len(text)
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_compressed_files_are_read_through(write: Write, ending: str) -> None:
+    text = [f"line {i} \u2028 ü" for i in range(5000)]
+    raw = "\n".join(text).encode()
+    half = len(raw) // 2
+    compress = {"gz": gzip.compress, "zst": zstandard.compress}[ending]
+    path = write(
+        f"text.{ending}", compress(raw[:half]) + compress(raw[half:])
+    )  # several members, as from `cat`
+    assert list(read_lines(path)) == text
+    assert count_lines(path) == 5000
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_a_truncated_compressed_file_is_an_error(write: Write, ending: str) -> None:
+    raw = os.urandom(40_000).hex().encode()
+    whole = {"gz": gzip.compress, "zst": zstandard.compress}[ending](raw)
+    path = write(f"text.{ending}", whole[: len(whole) // 2])
+    for read in (count_lines, lambda path: list(read_lines(path))):
+        with pytest.raises(DataError, match=rf"text\.{ending}: cut short or damaged .*fetch the file again$"):
+            read(path)
+
+
+@pytest.mark.parametrize("ending", ["gz", "zst"])
+def test_a_file_that_is_not_compressed_as_its_name_says(write: Write, ending: str) -> None:
+    with pytest.raises(DataError, match=rf"text\.{ending}: cut short or damaged"):
+        list(read_lines(write(f"text.{ending}", b"plain text\n")))
+
+
+def test_zst_without_the_package_names_the_extra(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(UsageError, match=r"pip install 'transduce\[zstd\]'"):
+        list(read_lines(write("text.zst", b"")))
+
+
+def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a\r\nb\xe2\x80\xa8c")))
+    assert list(read_lines("-")) == ["a", "b\u2028c"]
+
+
+def test_standard_input_gives_a_line_as_soon_as_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    read_end, write_end = os.pipe()
+    with open(read_end, encoding="utf-8") as stdin, open(write_end, "wb", buffering=0) as pipe:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        lines = read_lines("-")
+        for text in ("first", "second"):
+            pipe.write(text.encode() + b"\n")
+            assert next(lines) == text
+
+
+def test_wrong_encodings_are_named_with_line_and_column(write: Write) -> None:
+    lines = read_lines(write("latin.txt", b"ok\n\xc3\xa4 \xe4 x\n"))
+    assert next(lines) == "ok"
+    with pytest.raises(
+        DataError, match=r"latin\.txt:2: not valid UTF-8 \(byte 0xe4 at column 3\); convert .*iconv -f LATIN1"
+    ):
+        next(lines)
+    with pytest.raises(DataError, match=r"wide\.txt:1: not valid UTF-8 \(byte 0xff at column 1\).*UTF-16"):
+        list(read_lines(write("wide.txt", "hello\n".encode("utf-16"))))
+    with pytest.raises(DataError, match=r"surrogate\.txt:1: not valid UTF-8 \(byte 0xed"):
+        list(read_lines(write("surrogate.txt", "\ud800\n".encode(errors="surrogatepass"))))
+    with pytest.raises(DataError, match=r"cut\.txt:3: not valid UTF-8 \(byte 0xe2 at column 2\)"):
+        list(read_lines(write("cut.txt", b"\n\nx\xe2\x80")))
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for read in (count_lines, lambda path: list(read_lines(path))):
+        with pytest.raises(DataError, match=r"none\.txt: no such file; check the path"):
+            read(tmp_path / "none.txt")
+        with pytest.raises(DataError, match="is a folder, expected a text file"):
+            read(tmp_path)
+    monkeypatch.setattr(
+        Path, "open", lambda *_: (_ for _ in ()).throw(PermissionError(13, "Permission denied"))
+    )
+    with pytest.raises(DataError, match=r"locked: cannot be read: Permission denied"):
+        list(read_lines(tmp_path / "locked"))
+
+
+def test_no_reader_splits_lines_by_any_other_rule() -> None:
+    folder = Path(module.__file__).parent
+    files = [*folder.glob("*.py"), *folder.glob("formats/*.py")]
+    assert len(files) > 10
+    assert [path for path in files if "splitlines" + "(" in path.read_text("utf-8")] == []
