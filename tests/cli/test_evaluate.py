@@ -1,8 +1,12 @@
 import json
 
 import pytest
+import sacrebleu
 
+from tiny_translator import sentences, tiny_bundle
+from transduce.bundle import save_bundle
 from transduce.cli.main import main
+from transduce.decoding.translator import Translator
 
 
 @pytest.fixture
@@ -55,6 +59,7 @@ def test_several_references(files, capsys):
         (["--reference", "ref.de"], "nothing to score: name a model folder"),
         (["model", "--reference", "ref.de"], "--source is missing: the file that model is to translate"),
         (["model", "--hypotheses", "out.de", "--reference", "ref.de"], "--hypotheses is scored as it is"),
+        (["m", "--source", "s", "--reference", "r", "--output", "no/x"], "no/x: there is no folder no"),
         (["--hypotheses", "out.de", "--reference", "ref.de", "--output", "x"], "leave out the model folder"),
     ],
 )
@@ -74,3 +79,41 @@ def test_files_that_cannot_be_scored_exit_with_1(files, capsys):
 def test_tokenised_text_brings_a_warning(files, capsys):
     with pytest.warns(UserWarning, match=r"tokenised\.de looks tokenised"):
         assert main(["evaluate", "--hypotheses", "tokenised.de", "--reference", "ref.de"]) == 0
+
+
+@pytest.fixture
+def model(tmp_path, monkeypatch):
+    """A model folder, a source, and a reference that agrees with the model's output here and there."""
+    bundle = tiny_bundle()
+    training = {"steps": 700, "averaged": ["a", "b", "c"]}
+    save_bundle(tmp_path / "model", bundle.model, bundle.model.config, bundle.tokenizer, training)
+    source = sentences(12, seed=5)
+    translations = Translator.load(tmp_path / "model", device="cpu").translate(source, beam=2, alpha=0.9)
+    reference = [line if number % 3 else line[: len(line) // 2] for number, line in enumerate(translations)]
+    for name, lines in (("in.en", source), ("ref.de", reference)):
+        (tmp_path / name).write_bytes("".join(f"{line}\n" for line in lines).encode())
+    monkeypatch.chdir(tmp_path)
+    return translations
+
+
+@pytest.mark.filterwarnings("ignore:.*looks tokenised")
+def test_a_model_its_written_output_and_the_library_agree(model, capsys):
+    flags = ["--source", "in.en", "--reference", "ref.de", "--beam", "2", "--alpha", "0.9", "--device", "cpu"]
+    assert main(["evaluate", "model", *flags, "--output", "out.de", "--json"]) == 0
+    captured = capsys.readouterr()
+    values = json.loads(captured.out)
+    with open("out.de", "rb") as file:
+        written = file.read().decode().split("\n")
+    assert written == [*model, ""]
+    with open("ref.de", "rb") as file:
+        reference = file.read().decode().split("\n")[:-1]
+    library = sacrebleu.corpus_bleu(written[:-1], [reference], force=True)
+    assert values["bleu"] == pytest.approx(library.score, abs=0.01)
+    assert 0 < values["bleu"] < 100
+    assert "--beam 2 --alpha 0.9 | 700 updates | average of 3 checkpoints | cpu " in values["recipe"]
+
+    assert main(["evaluate", "--hypotheses", "out.de", "--reference", "ref.de", "--json"]) == 0
+    again = json.loads(capsys.readouterr().out)
+    assert {name: again[name] for name in ("bleu", "chrf", "ter", "signature")} == {
+        name: values[name] for name in ("bleu", "chrf", "ter", "signature")
+    }

@@ -176,7 +176,7 @@ def test_validation_files_and_a_given_tokenizer(
     assert prepared.valid_report.lines()[1:4] == [
         "1 of 3 pairs dropped (33.3 %): 1 pair with an empty side",
         "1 of 3 pairs dropped (33.3 %): longest source 202 tokens (limit 60)",
-        "1 lines have more than two columns; the others were not used",
+        "lines with more than two columns, the others not used: 1",
     ]
     assert open_prepared(tmp_path / "data").valid_pairs == prepared.valid_pairs
     tokenizer_of_other_text = Tokenizer.train(["something else"], 330, strict=False)
@@ -204,7 +204,7 @@ def test_missing_files(tmp_path: Path, corpus: DataConfig) -> None:
 
 
 def test_a_tiny_corpus_of_one_sentence_says_what_is_wrong(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(DataError, match="no text to learn subwords from|none of 3 pairs"):
+    with pytest.raises(DataError, match="no text to learn subwords from"):
         prepare(DataConfig(tsv=(write("p.tsv", ["a\tb"] * 3),)), tmp_path / "d", max_length=99, seed=1)
 
 

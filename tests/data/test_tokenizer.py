@@ -1,10 +1,12 @@
 from __future__ import annotations
 
+import io
 import pickle
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import sentencepiece
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -131,10 +133,6 @@ def test_files_that_are_no_tokenizer(tmp_path: Path, tokenizer: Tokenizer) -> No
 
 
 def test_a_foreign_sentencepiece_model_is_refused(tmp_path: Path, pairs: Callable[..., list[Pair]]) -> None:
-    import io
-
-    import sentencepiece
-
     for settings_, message in (
         ({}, r"have the ids \(-1, 2, 1, 0\), expected \(0, 1, 2, 3\)"),
         ({"pad_id": 0, "eos_id": 1, "bos_id": 2, "unk_id": 3}, "has no byte fallback"),

@@ -106,6 +106,12 @@ def test_different_numbers_of_lines_are_refused():
         paper_bleu(["a"], ["a", "b"], names=["x", "y"])
 
 
+@pytest.mark.parametrize("language", ["german", "DE", ""])
+def test_a_language_that_is_no_code_is_refused(language):
+    with pytest.raises(UsageError, match=r"unknown language .*two letters"):
+        paper_bleu(["a"], ["a"], language=language)
+
+
 def test_without_the_extra_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "sacremoses", None)
     with pytest.raises(UsageError, match=r"pip install 'transduce\[paper-bleu\]'"):

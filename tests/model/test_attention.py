@@ -112,7 +112,9 @@ def test_second_derivatives_are_refused_rather_than_wrong() -> None:
 
 def test_non_contiguous_inputs_and_gradients() -> None:
     # As they come from the projections: (batch, length, heads, width) seen as (batch, heads, length, width).
-    q, k, v = (torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2).requires_grad_() for _ in range(3))
+    q, k, v = (
+        torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2).requires_grad_() for _ in range(3)
+    )
     out = _ProductAttention.apply(q, k, v, None)  # type: ignore[no-untyped-call]
     upstream = torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2)
     got = torch.autograd.grad(out, (q, k, v), upstream)

@@ -78,7 +78,9 @@ def test_biases_gains_and_embeddings() -> None:
 
 
 def test_every_table_is_drawn() -> None:
-    config = ModelConfig(vocabulary=2_000, encoder_layers=1, decoder_layers=1, tying="none", positions="learned")
+    config = ModelConfig(
+        vocabulary=2_000, encoder_layers=1, decoder_layers=1, tying="none", positions="learned"
+    )
     model = Transformer(config)
     tables = [
         model.embeddings.source,

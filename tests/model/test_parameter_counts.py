@@ -80,7 +80,14 @@ def test_row_b_shrinks_the_keys_alone() -> None:
     ],
 )
 def test_parts_biases_and_tying(
-    name: str, bias: bool, encoder: int, decoder: int, table: int, three_way: int, target_only: int, untied: int
+    name: str,
+    bias: bool,
+    encoder: int,
+    decoder: int,
+    table: int,
+    three_way: int,
+    target_only: int,
+    untied: int,
 ) -> None:
     model = build(name, attention_bias=bias)
     assert numbers(model.encoder) == encoder
@@ -100,9 +107,7 @@ def test_pre_norm_adds_two_final_norms(name: str, more: int) -> None:
     ("name", "target_space", "of_2017", "of_today"),
     [("paper-base", 16_384, 63_098_880, 63_064_064), ("paper-big", 32_768, 214_278_144, 214_208_512)],
 )
-def test_tensor2tensor_has_one_more_table(
-    name: str, target_space: int, of_2017: int, of_today: int
-) -> None:
+def test_tensor2tensor_has_one_more_table(name: str, target_space: int, of_2017: int, of_today: int) -> None:
     # Its 32 target-space embeddings are not in the paper and not here: docs/departures.md.
     assert build(name, attention_bias=True).parameter_count() + target_space == of_2017
     assert build(name, norm="pre").parameter_count() + target_space == of_today

@@ -56,7 +56,9 @@ def test_a_failing_disk_leaves_the_older_checkpoint_and_no_rubbish(
     for target in ("save_file", "write_json", "sync_file"):
         with monkeypatch.context() as patch:
             patch.setattr(f"transduce.training.checkpoint.{target}", full)
-            with pytest.raises(TrainingError, match=r"step-00000004: .*No space left.* last good one is .*step-00000003"):
+            with pytest.raises(
+                TrainingError, match=r"step-00000004: .*No space left.* last good one is .*step-00000003"
+            ):
                 store.save(4, model, optimizer, {})
         assert [path.name for path in (tmp_path / "c").iterdir()] == [old.name]
     store.restore(old, model, optimizer)
@@ -93,7 +95,11 @@ def test_damage_and_strangers_are_named(tmp_path: Path) -> None:
 def test_no_pickle_anywhere(tmp_path: Path) -> None:
     model, optimizer = _trained()
     path = Checkpoints(tmp_path, keep=2).save(1, model, optimizer, {})
-    assert sorted(p.name for p in path.iterdir()) == ["model.safetensors", "optimizer.safetensors", "state.json"]
+    assert sorted(p.name for p in path.iterdir()) == [
+        "model.safetensors",
+        "optimizer.safetensors",
+        "state.json",
+    ]
     json.loads((path / "state.json").read_bytes())
     for file in path.glob("*.safetensors"):
         header = int.from_bytes(file.read_bytes()[:8], "little")

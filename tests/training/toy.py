@@ -16,7 +16,9 @@ def write_toy(folder: Path, pairs: int = 200, seed: int = 1, longest: int = 8) -
     lines = [[chance.randrange(9) for _ in range(chance.randint(2, longest))] for _ in range(pairs)]
     source, target = folder / "toy.en", folder / "toy.de"
     source.write_text("".join(" ".join(ENGLISH[i] for i in line) + "\n" for line in lines), encoding="utf-8")
-    target.write_text("".join(" ".join(GERMAN[i] for i in line[::-1]) + "\n" for line in lines), encoding="utf-8")
+    target.write_text(
+        "".join(" ".join(GERMAN[i] for i in line[::-1]) + "\n" for line in lines), encoding="utf-8"
+    )
     return source, target
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,14 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         machine.tune_allocator()
         machine.set_threads(threads)
         result = evaluate_model(
-            model, source, reference, beam=beam, alpha=alpha, device=device, paper_bleu=paper
+            model,
+            source,
+            reference,
+            beam=beam,
+            alpha=alpha,
+            device=device,
+            paper_bleu=paper,
+            progress=_count if sys.stderr.isatty() else None,
         )
     if output is not None:
         from transduce.files import write_bytes
@@ -79,11 +87,17 @@ def describe(result: Evaluation) -> str:
     return "\n".join([*lines, f"recipe: {result.recipe}"])
 
 
+def _count(done: int, total: int) -> None:
+    print(f"\r{done:,} of {total:,} lines translated", end="\n" if done == total else "", file=sys.stderr)
+
+
 def _check(model: Path | None, source: Path | None, hypotheses: Path | None, output: Path | None) -> None:
     if hypotheses is None:
         if model is None:
             raise UsageError("nothing to score: name a model folder (with --source), or --hypotheses FILE")
         if source is None:
             raise UsageError(f"--source is missing: the file that {model} is to translate")
+        if output is not None and not output.absolute().parent.is_dir():
+            raise UsageError(f"{output}: there is no folder {output.parent}; make it first")
     elif model is not None or source is not None or output is not None:
         raise UsageError("--hypotheses is scored as it is: leave out the model folder, --source and --output")

@@ -7,38 +7,52 @@ load torch.
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import Annotated
 
 import typer
 from typer.main import get_command
 
 from transduce import __version__
+from transduce.cli.average import average
+from transduce.cli.corpus import app as corpus
+from transduce.cli.demo import demo
+from transduce.cli.doctor import doctor
+from transduce.cli.evaluate import evaluate
+from transduce.cli.train import train
+from transduce.cli.translate import translate
 from transduce.errors import TransduceError
 
-# name, what it does, an example: in the order in which a new user meets them.
-_COMMANDS = (
-    ("demo", "See it work: a corpus, a model and translations in minutes.", "demo"),
-    (
-        "train",
+# What it does, what runs, an example: in the order in which a new user meets them.
+_COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
+    "demo": ("See it work: a corpus, a model and translations in minutes.", demo, "demo"),
+    "train": (
         "Train a translator from parallel text.",
+        train,
         "train --source train.en --target train.de --output model",
     ),
-    ("translate", "Translate lines of text.", "translate model < in.en > out.de"),
-    (
-        "evaluate",
+    "translate": ("Translate lines of text.", translate, "translate model < in.en > out.de"),
+    "evaluate": (
         "Score a translator, or a file of translations.",
+        evaluate,
         "evaluate model --source test.en --reference test.de",
     ),
-    ("average", "Average checkpoints into one model.", "average run --last 5 --output averaged"),
-    ("corpus", "Generate the embedded parallel corpus.", "corpus generate --pairs 10000 --output corpus"),
-    ("doctor", "Say what this machine offers and what is missing.", "doctor"),
-)
+    "average": (
+        "Average checkpoints into one model.",
+        average,
+        "average run --last 5 --output averaged",
+    ),
+    "corpus": (
+        "Generate the embedded parallel corpus.",
+        corpus,
+        "corpus generate --pairs 10000 --seed 1 --output corpus",
+    ),
+    "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
+}
 
 
 def _print_version(wanted: bool) -> bool:
@@ -58,7 +72,7 @@ def _transduce(
 
 def build_app() -> typer.Typer:
     """The typer application with every command."""
-    examples = "\n".join(f"  transduce {example}" for _, _, example in _COMMANDS)
+    examples = "\n".join(f"  transduce {example}" for _, _, example in _COMMANDS.values())
     app = typer.Typer(
         add_completion=False,
         rich_markup_mode=None,
@@ -67,17 +81,11 @@ def build_app() -> typer.Typer:
         epilog=f"\b\nExamples:\n{examples}\n",
     )
     app.callback()(_transduce)
-    for name, summary, example in _COMMANDS:
-        try:
-            module: Any = importlib.import_module(f"transduce.cli.{name}")
-        except ModuleNotFoundError:
-            continue
-        if name == "corpus":
-            app.add_typer(module.app, name=name, short_help=summary)
+    for name, (summary, command, example) in _COMMANDS.items():
+        if isinstance(command, typer.Typer):
+            app.add_typer(command, name=name, short_help=summary)
         else:
-            app.command(name, short_help=summary, epilog=f"Example: transduce {example}")(
-                getattr(module, name)
-            )
+            app.command(name, short_help=summary, epilog=f"Example: transduce {example}")(command)
     return app
 
 
@@ -94,7 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     except BrokenPipeError:
         # The reader has left (`| head`). What is still buffered must not be flushed at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        with contextlib.suppress(OSError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (KeyboardInterrupt, typer.Abort):
         return 130

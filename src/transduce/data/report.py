@@ -57,7 +57,7 @@ class Report:
         if self.repeats_held_out:
             lines.append(f"{self._dropped(self.repeats_held_out)}: their source is held out for validation")
         if self.extra_columns:
-            lines.append(f"{self.extra_columns:,} lines have more than two columns; the others were not used")
+            lines.append(f"lines with more than two columns, the others not used: {self.extra_columns:,}")
         return lines + self.warnings()
 
     def warnings(self) -> list[str]:

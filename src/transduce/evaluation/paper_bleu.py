@@ -40,6 +40,8 @@ def paper_bleu(
     """
     lists = reference_lists(references)
     check_lines(hypotheses, lists, names)
+    if not re.fullmatch("[a-z]{2}", language):
+        raise UsageError(f"unknown language {language!r}: give the two letters of its code, such as de")
     tokenise, replace_punctuation, version = _moses(language)
     split = split_compounds if language == "de" else str
     bleu, penalty = multi_bleu(

@@ -34,15 +34,18 @@ NOTHING = ("", "")
 class Clause:
     """The parts of a clause, as pairs (English, German) where both languages have them.
 
-    German order within a clause: ``before`` (reflexive, pronouns, definite objects), time, ``after`` (a definite
-    object beside a receiver, *nicht*, manner), place, ``last`` (indefinite objects, what belongs to the verb).
+    German order within a clause: ``reflexive``, ``before`` (pronouns, definite objects), time, ``after`` (a
+    definite object beside a receiver, *nicht*, manner), place, ``last`` (indefinite objects, what belongs to
+    the verb).
     English order: ``complement``, manner, place, time. ``front`` takes the time or the place out of its slot.
     """
 
     __slots__ = (
-        "after", "before", "complement", "form", "front", "kein", "last", "manner", "middle", "negated", "object", "place",
-        "reflexive", "subject", "time", "verb",
-    )  # fmt: skip
+        *("subject", "verb", "form", "negated", "kein", "object"),
+        *("complement", "manner", "middle"),
+        *("reflexive", "before", "after", "last"),
+        *("time", "place", "front"),
+    )
 
     def __init__(self, subject: Phrase, form: Form, negated: bool, verb: Verb | None = None) -> None:
         self.subject = subject
@@ -126,7 +129,7 @@ def _add_time(draw: Draw, built: Clause, verb: Verb, tense: int, share: float) -
             built.middle, german = pick(draw, FREQUENCY)
             built.time = "", german
     elif chance < 0.5 * share:
-        built.time = pick(draw, pick(draw, times_for(tense, verb.hour)))
+        built.time = pick(draw, pick(draw, times_for(tense, verb.span)))
 
 
 def _object(draw: Draw, built: Clause, verb: Verb) -> Phrase:
@@ -138,13 +141,13 @@ def _object(draw: Draw, built: Clause, verb: Verb) -> Phrase:
     while True:
         chance = draw()
         if verb.objects.startswith("person") and chance < (1.0 if verb.objects == "person" else 0.5):
-            found = somebody(draw, verb.case, determiners, subject, 0.25)
+            found = somebody(draw, verb.case, DEFINITE if built.negated else PEOPLE, subject, 0.25)
         elif chance > 0.92:
             found = possession(draw, pool(verb.things), verb.case)
         else:
             found = random_noun_phrase(draw, pool(verb.things), determiners, verb.case)
-        if found.english != subject.english and (found.noun is None or found.noun is not subject.noun):
             built.object = found
+        if found.english != subject.english and (found.noun is None or found.noun is not subject.noun):
             return found
 
 
@@ -170,6 +173,8 @@ def _place_object(built: Clause, found: Phrase) -> None:
         built.before = found.german
     else:
         built.last = found.german
+        if built.manner:  # "slowly open a window" would be read otherwise in German
+            built.manner = built.after = ""
         built.kein = found.german.startswith("kein")
 
 
@@ -182,8 +187,12 @@ def _add_gift(draw: Draw, built: Clause, verb: Verb, gap: bool) -> None:
         built.complement = f"to {receiver.english}"
         return
     found = _object(draw, built, verb)
+    while receiver.german == "ihr" and found.german.startswith("ihr"):
+        found = _object(draw, built, verb)
     explains = verb.english == "explain"
-    built.complement = f"{found.english} to {receiver.english}" if explains else f"{receiver.english} {found.english}"
+    built.complement = (
+        f"{found.english} to {receiver.english}" if explains else f"{receiver.english} {found.english}"
+    )
     if not found.definite:
         _place_object(built, found)
     elif built.negated:

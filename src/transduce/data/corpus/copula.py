@@ -5,18 +5,18 @@ from __future__ import annotations
 from functools import cache
 
 from transduce.data.corpus.clauses import IT, Clause, clause
-from transduce.data.corpus.determiners import DEFINITE, PEOPLE, SUBJECTS
-from transduce.data.corpus.inflection import FEMININE, NOMINATIVE, Adjective, Noun
+from transduce.data.corpus.determiners import DEFINITE, DESCRIBED
+from transduce.data.corpus.inflection import FEMININE, NOMINATIVE, Adjective, Noun, words
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.numbers import english_cardinal, german_cardinal
-from transduce.data.corpus.phrases import Draw, Phrase, both, pick, random_noun_phrase, somebody
-from transduce.data.corpus.tenses import FUTURE, LIKES, ONLY_PAST, PAST, PROGRESSIVE, be, times_for
+from transduce.data.corpus.phrases import Draw, Phrase, pick, random_noun_phrase, somebody
+from transduce.data.corpus.tenses import FUTURE, ONLY_PAST, PAST, PROGRESSIVE, be, times_for
 from transduce.data.corpus.times import FREQUENCY
 from transduce.data.corpus.verbs import verbs_of
 
 _THINGS = "thing clothes furniture vehicle reading building room animal food event thought place"
 # Qualities that come and go: only with these does it make sense to say when or how often.
-_PASSING = frozenset("tired ill happy sad hungry".split())  # noqa: SIM905
+_PASSING = words("tired ill happy sad hungry")
 _WEATHER = (("cold", "kalt"), ("warm", "warm"), ("hot", "heiß"), ("dark", "dunkel"))
 # What somebody is by profession, for a man, a woman and several: German has no article here.
 _PROFESSIONS = tuple(
@@ -39,17 +39,22 @@ _PROFESSIONS = tuple(
 
 
 @cache
+def _passing() -> tuple[Adjective, ...]:
+    return tuple(adjective for adjective in _person_adjectives() if adjective.english[0] in _PASSING)
+
+
+@cache
 def _person_adjectives() -> tuple[Adjective, ...]:
     return pool("man")[0].adjectives
 
 
 def being(
     draw: Draw,
-    tenses: tuple[int, ...] = (PROGRESSIVE, PROGRESSIVE, PROGRESSIVE, PAST, FUTURE),
+    tenses: tuple[int, ...] = (PROGRESSIVE,) * 6 + (PAST,) * 3 + (FUTURE,),
     subject: Phrase | None = None,
     negation: float = 0.12,
 ) -> Clause:
-    """A clause that says what somebody or something is like. Tenses other than past and future are the present."""
+    """A clause that says what somebody or something is like; it is present unless past or future."""
     tense = pick(draw, tenses)
     if tense in ONLY_PAST:
         tense = PAST
@@ -65,6 +70,21 @@ def being(
     return built
 
 
+def feeling(draw: Draw, tenses: tuple[int, ...]) -> Clause:
+    """How somebody is at the moment: a reason or a condition for something else."""
+    tense = pick(draw, tenses)
+    tense = PAST if tense in ONLY_PAST else FUTURE if tense == FUTURE else PROGRESSIVE
+    subject = somebody(draw, NOMINATIVE, DESCRIBED)
+    adjective = pick(draw, _passing())
+    while _said_already(adjective, subject):
+        adjective = pick(draw, _passing())
+    negated = draw() < 0.12
+    built = Clause(subject, be()[tense][subject.person], negated)
+    built.after = "nicht" if negated else ""
+    built.complement, built.last = adjective.english[0], adjective.predicative[0]
+    return built
+
+
 def weather(draw: Draw, tenses: tuple[int, ...]) -> Clause:
     """It rains, it snows, it is cold."""
     if draw() < 0.6:
@@ -74,21 +94,26 @@ def weather(draw: Draw, tenses: tuple[int, ...]) -> Clause:
     built = Clause(IT, be()[tense][IT.person], False)
     built.complement, built.last = pick(draw, _WEATHER)
     if draw() < 0.4:
-        built.time = pick(draw, pick(draw, times_for(tense, True)))
+        built.time = pick(draw, pick(draw, times_for(tense, "hour")))
     return built
+
+
+def _said_already(adjective: Adjective, subject: Phrase) -> bool:
+    words = subject.english.split()
+    return any(degree in words for degree in adjective.english)
 
 
 def _subject(draw: Draw, negated: bool) -> Phrase:
     if draw() < 0.55:
-        return somebody(draw, NOMINATIVE, DEFINITE if negated else PEOPLE)
-    return random_noun_phrase(draw, pool(_THINGS), DEFINITE if negated else SUBJECTS, NOMINATIVE, 0.2)
+        return somebody(draw, NOMINATIVE, DEFINITE if negated else DESCRIBED)
+    return random_noun_phrase(draw, pool(_THINGS), DEFINITE if negated else DESCRIBED, NOMINATIVE, 0.2)
 
 
 def _predicate(draw: Draw, built: Clause, tense: int) -> None:
     subject = built.subject
     human = subject.noun is None or subject.noun.kind == "person"
     chance = draw()
-    if human and chance < 0.14:
+    if human and chance < 0.14 and tense != FUTURE:
         _profession(draw, built)
     elif human and chance < 0.24 and not built.negated and tense != FUTURE:
         number = 2 + int(draw() * 98)
@@ -96,7 +121,11 @@ def _predicate(draw: Draw, built: Clause, tense: int) -> None:
         built.last = f"{german_cardinal(number)} Jahre alt"
     else:
         adjectives = subject.noun.adjectives if subject.noun else _person_adjectives()
+        if human and tense == FUTURE:
+            adjectives = _passing()
         adjective = pick(draw, adjectives)
+        while _said_already(adjective, subject):
+            adjective = pick(draw, adjectives)
         if adjective.gradable and chance > 0.65 and tense != FUTURE:
             _comparison(draw, built, adjective, human)
         else:
@@ -116,7 +145,7 @@ def _quality(draw: Draw, built: Clause, adjective: Adjective, tense: int) -> Non
             built.middle, frequency = pick(draw, FREQUENCY)
             built.time = "", frequency
         elif chance < 0.7:
-            built.time = pick(draw, pick(draw, times_for(tense, True)))
+            built.time = pick(draw, pick(draw, times_for(tense, "hour")))
 
 
 def _comparison(draw: Draw, built: Clause, adjective: Adjective, human: bool) -> None:
@@ -159,7 +188,3 @@ def _kein(built: Clause) -> str:
     if built.subject.person >= 3 or built.subject.gender == FEMININE:
         return "keine"
     return "kein"
-
-
-assert both
-assert LIKES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from transduce.data.corpus.inflection import (
     Determiner,
     bare,
@@ -17,8 +19,10 @@ from transduce.data.corpus.numbers import english_cardinal, german_cardinal
 
 THE = der()
 A = indefinite()
+ONE = replace(A, plural=None)  # persons without an article sound odd in the plural
 BARE = bare()
 NOT_A = negated_indefinite()
+NOT_ANY = replace(NOT_A, singular="any ", plural=None)  # of a substance
 THIS = like_dieser("dies", "this ", "these ")
 EVERY = like_dieser("jed", "every ", None)
 ALL = like_dieser("all", None, "all ")
@@ -51,7 +55,11 @@ def _weighted(*choices: tuple[tuple[Determiner, ...], int]) -> tuple[Determiner,
 _FEW = tuple(numeral(number) for number in range(2, 6))
 _SOME = tuple(numeral(number) for number in range(2, 13))
 
-PEOPLE = _weighted(((THE,), 48), ((THIS,), 10), ((A,), 14), ((EVERY,), 4), ((ALL,), 4), ((MANY,), 4), (_FEW, 2))
+DESCRIBED = _weighted(((THE,), 12), ((THIS,), 3), ((EVERY,), 1), ((ALL,), 1))
+HEADS = _weighted(((THE,), 12), ((ONE,), 2), ((EVERY,), 1), ((ALL,), 1), ((MANY,), 1))
+PEOPLE = _weighted(
+    ((THE,), 48), ((THIS,), 10), ((ONE,), 14), ((EVERY,), 4), ((ALL,), 4), ((MANY,), 4), (_FEW, 2)
+)
 SUBJECTS = _weighted(((THE,), 36), (POSSESSIVES, 4), ((THIS,), 8), ((A,), 8), ((MANY,), 3), (_FEW, 1))
 OBJECTS = _weighted(((THE,), 40), (POSSESSIVES, 4), ((THIS,), 10), ((A,), 36), ((MANY,), 6), (_SOME, 1))
 DEFINITE = _weighted(((THE,), 8), ((THIS,), 2))

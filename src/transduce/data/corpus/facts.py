@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from transduce.data.corpus.determiners import DEFINITE, PEOPLE, THE, A, numeral
+from transduce.data.corpus.determiners import DEFINITE, A, numeral
 from transduce.data.corpus.inflection import ACCUSATIVE, NOMINATIVE, Determiner
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.numbers import english_cardinal, german_cardinal
@@ -84,5 +84,3 @@ def today(draw: Draw) -> Sentence:
 
 
 FACTS = (price, price, price, asked_price, asked_age, there_is, there_is, there_is, time_of_day, today)
-assert THE
-assert PEOPLE

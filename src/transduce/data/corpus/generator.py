@@ -1,12 +1,14 @@
 """The embedded corpus: any number of English-German sentence pairs from a seed, and its files.
 
-Pairs come in blocks. A block is a pure function of (seed, stream, block number), made from
-``random.Random(integer).random()`` alone, whose sequence Python guarantees for every version and platform;
-so the same seed gives the same bytes everywhere, and memory stays flat however many pairs are asked for.
+Pairs come in blocks. A block is a pure function of the seed and its number, made from
+``random.Random(integer).random()`` alone, whose sequence Python guarantees for every version and platform; so
+the same seed gives the same bytes everywhere, a longer run begins with the shorter one, and memory stays flat
+however many pairs are asked for. Pairs may repeat, as short sentences do sooner or later: what was made is
+not remembered.
 
-The split is decided by the German sentence itself: a hash puts it into training, validation or test, for any
-seed and any number of pairs. The English sentence determines the German one, so two pairs that share either
-side share the German side and lie in the same split: no sentence of one split ever occurs in another.
+The German sentence itself decides which split its pair belongs to, by a hash, for any seed and any number of
+pairs. The English sentence determines the German one, so two pairs that share either side share the German
+side and lie in the same split: no sentence of one split ever occurs in another.
 """
 
 from __future__ import annotations
@@ -15,25 +17,26 @@ import hashlib
 import random
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import islice
+from contextlib import ExitStack
+from itertools import count, islice
 from pathlib import Path
+from typing import IO
 
 from transduce.data.corpus.sentences import KINDS
 from transduce.errors import UsageError
 from transduce.files import atomic_writer
 
 SPLITS = ("train", "valid", "test")
+SIDES = ("en", "de")
 _BLOCK = 1000
 _HELD_OUT = 5  # percent of all sentences for each of validation and test
-_REPORT_EVERY = 10_000
+
+Pair = tuple[str, str]
 
 
-def generate(pairs: int, seed: int) -> Iterator[tuple[str, str]]:
-    """``pairs`` sentence pairs (English, German) of all splits; a longer run begins with the shorter one.
-
-    Pairs may repeat (short sentences do, sooner or later): nothing that was made is remembered.
-    """
-    return islice(_stream(seed, "all"), pairs)
+def generate(pairs: int, seed: int) -> Iterator[Pair]:
+    """``pairs`` sentence pairs (English, German), of all splits together."""
+    return islice((pair for number in count() for pair in _block(seed, number)), pairs)
 
 
 def split_of(german: str) -> str:
@@ -44,69 +47,74 @@ def split_of(german: str) -> str:
     return "test" if bucket < 2 * _HELD_OUT else "train"
 
 
-def generate_split(split: str, pairs: int, seed: int) -> Iterator[tuple[str, str]]:
-    """``pairs`` pairs of one split. Those of ``valid`` and ``test`` are distinct, those of ``train`` may repeat."""
-    found = (pair for pair in _stream(seed, split) if split_of(pair[1]) == split)
-    return islice(found if split == "train" else _distinct(found), pairs)
-
-
 def write_corpus(
     folder: str | Path,
     pairs: int,
     seed: int,
     valid: int = 1000,
     test: int = 1000,
-    progress: Callable[[str, int], None] | None = None,
+    progress: Callable[[int], None] | None = None,
 ) -> list[Path]:
     """The six files written: ``{train,valid,test}.{en,de}`` in ``folder``, one sentence a line, UTF-8.
 
-    ``progress`` is called with the split and the pairs written so far, every 10,000 pairs and at the end of
-    each split. The validation and test sentences depend on the seed alone, not on ``pairs``.
+    ``pairs`` counts the training pairs, which may repeat; those of ``valid`` and ``test`` are distinct, and the
+    seed alone decides them. Files that are there already are replaced, each at once, when all are complete.
+    ``progress`` is called with the pairs written so far, of all splits together.
     """
-    counts = {"train": pairs, "valid": valid, "test": test}
-    for split, count in counts.items():
+    missing = {"train": pairs, "valid": valid, "test": test}
+    for split, wanted in missing.items():
         least = 1 if split == "train" else 0
-        if count < least:
-            raise UsageError(f"{split} pairs: {count} is too few; ask for {least} or more")
+        if wanted < least:
+            raise UsageError(f"{wanted:,} {split} pairs: ask for {least} or more")
     folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for split in reversed(SPLITS):
-        paths = folder / f"{split}.en", folder / f"{split}.de"
-        _write_split(paths, split, counts[split], seed, progress)
-        written.extend(paths)
-    return written
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise UsageError(f"{folder}: is a file; the corpus needs a folder of its own") from None
+    paths = {split: [folder / f"{split}.{side}" for side in SIDES] for split in SPLITS}
+    with ExitStack() as stack:
+        files = {s: [stack.enter_context(atomic_writer(path)) for path in paths[s]] for s in SPLITS}
+        _fill(files, missing, seed, progress)
+    return [path for split in SPLITS for path in paths[split]]
 
 
-def _write_split(
-    paths: tuple[Path, Path], split: str, pairs: int, seed: int, progress: Callable[[str, int], None] | None
+def _fill(
+    files: dict[str, list[IO[bytes]]],
+    missing: dict[str, int],
+    seed: int,
+    progress: Callable[[int], None] | None,
 ) -> None:
-    with atomic_writer(paths[0]) as english_file, atomic_writer(paths[1]) as german_file:
-        found = generate_split(split, pairs, seed)
-        done = 0
-        while chunk := list(islice(found, _REPORT_EVERY)):
-            english_file.write("".join([f"{english}\n" for english, _ in chunk]).encode())
-            german_file.write("".join([f"{german}\n" for _, german in chunk]).encode())
-            done += len(chunk)
-            if progress is not None:
-                progress(split, done)
+    total = sum(missing.values())
+    held_out: set[str] = set()
+    for number in count():
+        found: dict[str, list[Pair]] = {split: [] for split in SPLITS}
+        for pair in _block(seed, number):
+            split = split_of(pair[1])
+            if missing[split] == 0 or pair[1] in held_out:
+                continue
+            if split != "train":
+                held_out.add(pair[1])
+            missing[split] -= 1
+            found[split].append(pair)
+        for split, chosen in found.items():
+            for side, file in enumerate(files[split]):
+                file.write("".join([f"{pair[side]}\n" for pair in chosen]).encode())
+        left = sum(missing.values())
+        if progress is not None:
+            progress(total - left)
+        if left == 0:
+            return
 
 
-def _stream(seed: int, name: str) -> Iterator[tuple[str, str]]:
-    kinds = [kind for kind, weight in KINDS for _ in range(weight)]
-    block = 0
-    while True:
-        digest = hashlib.sha256(f"{seed}/{name}/{block}".encode()).digest()
-        draw = random.Random(int.from_bytes(digest[:8], "big")).random
-        for _ in range(_BLOCK):
-            english, german, end = kinds[int(draw() * len(kinds))](draw)
-            yield english[0].upper() + english[1:] + end, german[0].upper() + german[1:] + end
-        block += 1
+def _block(seed: int, number: int) -> list[Pair]:
+    digest = hashlib.sha256(f"{seed}/{number}".encode()).digest()
+    draw = random.Random(int.from_bytes(digest[:8], "big")).random
+    kinds = _KINDS
+    block = []
+    for _ in range(_BLOCK):
+        english, german, end = kinds[int(draw() * len(kinds))](draw)
+        block.append((english[0].upper() + english[1:] + end, german[0].upper() + german[1:] + end))
+    return block
 
 
-def _distinct(pairs: Iterator[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    seen: set[str] = set()
-    for pair in pairs:
-        if pair[1] not in seen:
-            seen.add(pair[1])
-            yield pair
+_KINDS = tuple(kind for kind, weight in KINDS for _ in range(weight))

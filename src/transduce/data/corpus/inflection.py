@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of ``text``: a table in one line."""
+    return tuple(text.split())
+
+
 NOMINATIVE, ACCUSATIVE, DATIVE, GENITIVE = range(4)
 MASCULINE, FEMININE, NEUTER, PLURAL = range(4)
 # Persons as verbs see them. The plural "ihr" and the polite "Sie" are left out: English "you" is always "du".
 ICH, DU, ER, WIR, SIE = range(5)
 
 # Adjective endings by 4 * gender + case (nominative, accusative, dative, genitive; m, f, n, plural).
-WEAK = tuple("e en en en e e en en e e en en en en en en".split())
-MIXED = tuple("er en en en e e en en es es en en en en en en".split())
-STRONG = tuple("er en em en e e er er es es em en e e en er".split())
+WEAK = words("e en en en e e en en e e en en en en en en")
+MIXED = words("er en en en e e en en es es en en en en en en")
+STRONG = words("er en em en e e er er es es em en e e en er")
 
-_DER = "der den dem des die die der der das das dem des die die den der".split()
-_DIESER_ENDINGS = "er en em es e e er er es es em es e e en er".split()
+_DER = words("der den dem des die die der der das das dem des die die den der")
+_DIESER_ENDINGS = words("er en em es e e er er es es em es e e en er")
 _EIN_ENDINGS = ["", "en", "em", "es", "e", "e", "er", "er", "", "", "em", "es", "e", "e", "en", "er"]
 
 
@@ -121,7 +127,7 @@ def english_plural(word: str) -> str:
 
 
 def german_noun_forms(gender: int, singular: str, genitive: str, plural: str) -> tuple[str, ...]:
-    """The eight case forms. A masculine whose genitive ends in -n is weak: every case but the first takes it."""
+    """The eight case forms. A masculine with a genitive in -n is weak: every case but the first takes it."""
     weak = gender == MASCULINE and genitive.endswith("n")
     oblique = genitive if weak else singular
     dative_plural = plural if plural.endswith(("n", "s")) else f"{plural}n"
@@ -145,15 +151,15 @@ def german_preterite(first: str) -> tuple[str, ...]:
     return (first, f"{first}st", first, f"{first}n", f"{first}n")
 
 
-def german_imperative(infinitive: str, du: str) -> str:
-    """The command to one friend: *lies*, *fahr*, *öffne*."""
+def german_imperative(infinitive: str, du: str, weak: bool) -> str:
+    """The command to one friend: *lies*, *fahr*, *kaufe*. Weak verbs take the -e that strong ones drop."""
     stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
     vowel = [letter for letter in stem if letter in "aeiouäöü"][-1]
     if vowel == "e" and not du.startswith(stem):
         return du[:-1] if stem.endswith("s") else du[:-2]
     if stem.endswith("el"):
         return f"{stem[:-2]}le"
-    return f"{stem}e" if needs_link(stem) or stem.endswith(("ig", "er")) else stem
+    return f"{stem}e" if weak or needs_link(stem) else stem
 
 
 def needs_link(stem: str) -> bool:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-_ENGLISH_SMALL = (
+from transduce.data.corpus.inflection import words
+
+_ENGLISH_SMALL = words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
     "seventeen eighteen nineteen"
-).split()
-_ENGLISH_TENS = "_ _ twenty thirty forty fifty sixty seventy eighty ninety".split()
-_GERMAN_SMALL = (
+)
+_ENGLISH_TENS = words("_ _ twenty thirty forty fifty sixty seventy eighty ninety")
+_GERMAN_SMALL = words(
     "null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
     "siebzehn achtzehn neunzehn"
-).split()
-_GERMAN_TENS = "_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig".split()
+)
+_GERMAN_TENS = words("_ _ zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig")
 
 _ENGLISH_ORDINALS = {
     "one": "first",

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
 
-from transduce.data.corpus.determiners import BARE, DEFINITE, EVERY, NOT_A, POSSESSIVES, THE, A
+from transduce.data.corpus.determiners import BARE, DEFINITE, EVERY, NOT_A, NOT_ANY, ONE, POSSESSIVES, THE, A
 from transduce.data.corpus.inflection import (
-
     DU,
     ER,
     FEMININE,
@@ -82,9 +81,14 @@ _FRIENDS = "sibling friend neighbour teacher doctor boss colleague guest"
 
 
 def noun_phrase(
-    noun: Noun, determiner: Determiner, case: int, plural: bool, adjective: Adjective | None = None, degree: int = 0
+    noun: Noun,
+    determiner: Determiner,
+    case: int,
+    plural: bool,
+    adjective: Adjective | None = None,
+    degree: int = 0,
 ) -> Phrase:
-    """``determiner [adjective] noun`` in one case and number; degree 1 is the comparative, 2 the superlative."""
+    """``determiner [adjective] noun`` in one case and number; degree 1 is comparative, 2 superlative."""
     gender = PLURAL if plural else noun.gender
     index = 4 * gender + case
     english = noun.plural if plural else noun.english
@@ -122,9 +126,16 @@ def random_noun_phrase(
         return noun_phrase(noun, determiner, case, plural)
     adjective = pick(draw, noun.adjectives)
     degree = 0
-    if adjective.gradable and (determiner is THE or (determiner is A and not plural)) and draw() < 0.15:
-        degree = 2 if determiner is THE else 1
+    if adjective.gradable and draw() < 0.15:
+        degree = _degree(determiner, plural)
     return noun_phrase(noun, determiner, case, plural, adjective, degree)
+
+
+def _degree(determiner: Determiner, plural: bool) -> int:
+    """The degree that may stand after ``determiner``: *the oldest*, *an older*, else the plain one."""
+    if determiner is THE:
+        return 2
+    return 1 if determiner in (A, ONE) and not plural else 0
 
 
 def _substance(draw: Draw, noun: Noun, determiner: Determiner, case: int, adjectives: float) -> Phrase:
@@ -135,9 +146,6 @@ def _substance(draw: Draw, noun: Noun, determiner: Determiner, case: int, adject
         determiner = BARE
     adjective = pick(draw, noun.adjectives) if draw() < adjectives else None
     return noun_phrase(noun, determiner, case, False, adjective)
-
-
-NOT_ANY = Determiner("any ", None, NOT_A.forms, NOT_A.endings, False)
 
 
 def somebody(
@@ -166,7 +174,9 @@ def both(draw: Draw) -> Phrase:
         first = int(draw() * len(NAMES))
         second = (first + 1 + int(draw() * (len(NAMES) - 1))) % len(NAMES)
         names = NAMES[first][0], NAMES[second][0]
-        return Phrase(f"{names[0]} and {names[1]}", f"{names[0]} und {names[1]}", SIE, PLURAL, True, False, None)
+        return Phrase(
+            f"{names[0]} and {names[1]}", f"{names[0]} und {names[1]}", SIE, PLURAL, True, False, None
+        )
     people = pool("person")
     first = int(draw() * len(people))
     second = (first + 1 + int(draw() * (len(people) - 1))) % len(people)
@@ -183,13 +193,15 @@ def pronoun(row: Pronoun, case: int) -> Phrase:
 
 
 def possession(draw: Draw, nouns: Sequence[Noun], case: int) -> Phrase:
-    """*the teacher's old car*, *Anna's car*: in German the owner comes after the thing, unless it is a name."""
+    """*the teacher's old car*, *Anna's car*: a German owner comes after the thing, unless it is a name."""
     noun = pick(draw, nouns)
     adjective = pick(draw, noun.adjectives) if draw() < 0.25 else None
     if draw() < 0.35:
         name, _ = pick(draw, NAMES)
         owned = noun_phrase(noun, BARE, case, False, adjective)
-        return owned._replace(english=f"{name}'s {owned.english}", german=f"{name}s {owned.german}", definite=True)
+        return owned._replace(
+            english=f"{name}'s {owned.english}", german=f"{name}s {owned.german}", definite=True
+        )
     if draw() < 0.5:
         owner = noun_phrase(pick(draw, pool("parent sibling")), pick(draw, POSSESSIVES), GENITIVE, False)
     else:
@@ -211,7 +223,7 @@ _CONTRACTED = {
 
 
 def after_preposition(preposition: str, german: str) -> str:
-    """Preposition and noun phrase, contracted where German does so: *im*, *am*, *zum*, *zur*, *vom*, *ins*."""
+    """Preposition and noun phrase, contracted where German does so: *im*, *zum*, *zur*, *vom*, *ins*."""
     if german[:1] == "d" and german[3:4] == " ":
         contracted = _CONTRACTED.get((preposition, german[:3]))
         if contracted:

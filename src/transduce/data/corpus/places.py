@@ -1,4 +1,4 @@
-"""Where things are and where people go: prepositions that suit each place, with the case each one asks for."""
+"""Where things are and where people go: prepositions that suit each place, with their case."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from transduce.data.corpus.phrases import Draw, after_preposition, pick, random_
 
 Pair = tuple[str, str]
 
-_INSIDE = "kitchen office room bathroom cellar house school hotel restaurant library museum hospital church theatre"
+_INSIDE = (
+    "kitchen office room bathroom cellar house school hotel restaurant library museum hospital church theatre"
+)
 _INSIDE += " cinema shop castle factory garden park forest city village"
 _WHERE = (
     ("in", "in", _INSIDE),
@@ -34,13 +36,26 @@ _TO = (("to", "zu", "building garden park market beach lake river doctor baker")
 # English preposition, German preposition, places; all with the dative, but for "onto" and "into".
 _TABLES: dict[str, tuple[tuple[str, str, str], ...]] = {
     "where": _WHERE,
-    "work": (("in", "in", "garden office shop factory hotel library school kitchen"), ("at", "an", "university station")),
-    "desk": (("in", "in", "library garden kitchen office train park cellar"), ("at", "an", "lake river station")),
+    "work": (
+        ("in", "in", "garden office shop factory hotel library school kitchen"),
+        ("at", "an", "university station"),
+    ),
+    "desk": (
+        ("in", "in", "library garden kitchen office train park cellar"),
+        ("at", "an", "lake river station"),
+    ),
     "meal": (("in", "in", "kitchen restaurant garden hotel"), ("at", "an", "lake station")),
     "trade": (("in", "in", "shop city village"), ("at", "auf", "market"), ("at", "an", "station airport")),
-    "party": (("in", "in", "garden kitchen hotel theatre castle park"), ("on", "an", "beach"), ("on", "auf", "street")),
+    "party": (
+        ("in", "in", "garden kitchen hotel theatre castle park"),
+        ("on", "an", "beach"),
+        ("on", "auf", "street"),
+    ),
     "water": (("in", "in", "lake river"),),
-    "room": (("in", "in", "kitchen office room bathroom cellar house garden library"), ("behind", "hinter", "door house")),
+    "room": (
+        ("in", "in", "kitchen office room bathroom cellar house garden library"),
+        ("behind", "hinter", "door house"),
+    ),
     "home": (
         ("in", "in", "city village house flat hotel castle"),
         ("on", "auf", "island"),

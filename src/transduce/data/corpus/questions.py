@@ -1,4 +1,4 @@
-"""What a question asks for: the clause with its gap, and the question word that opens it in both languages."""
+"""What a question asks for: a clause with its gap, and the question word that opens it in both languages."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from functools import cache
 
 from transduce.data.corpus.clauses import NOTHING, Clause, clause
 from transduce.data.corpus.determiners import HOW_MANY, PEOPLE, WHICH
-from transduce.data.corpus.inflection import ACCUSATIVE, DU, ER, ICH, MASCULINE, NOMINATIVE
+from transduce.data.corpus.inflection import ACCUSATIVE, ER, ICH, MASCULINE, NOMINATIVE
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.phrases import Draw, Phrase, pick, random_noun_phrase, somebody
-from transduce.data.corpus.tenses import ANY, COULD, LIKES, PERFECT, SHOULD, TELLING
+from transduce.data.corpus.tenses import ANY, ASKING_WHEN, LIKES, PERFECT, WAS_ABLE
 from transduce.data.corpus.verbs import Verb, verbs, verbs_of
 
 Asked = tuple[Clause, str, str]
 WHO = Phrase("who", "wer", ER, MASCULINE, True, False, None)
-_TENSES = tuple(tense for tense in ANY if tense not in (LIKES, PERFECT) and tense <= COULD)
+_TENSES = tuple(tense for tense in ANY if tense not in (LIKES, PERFECT) and tense <= WAS_ABLE)
 
 
 def yes_or_no(draw: Draw) -> Clause:
     """A clause to be asked about as a whole; nobody asks what he is doing himself."""
     while True:
         built = clause(draw, pick(draw, verbs()), negation=0.05)
-        if built.subject.person != ICH or built.form.auxiliary in ("can", "must", "should", "could"):
+        if built.subject.person != ICH or built.form.auxiliary in ("can", "must", "should"):
             return built
 
 
@@ -80,14 +80,16 @@ def _where(draw: Draw) -> Asked:
 
 def _when_or_why(draw: Draw) -> Asked:
     why = draw() < 0.5
-    built = clause(draw, pick(draw, _ordinary()), TELLING + (SHOULD,), _subject(draw), adverbials=0.6, negation=0.1 * why)
+    built = clause(
+        draw, pick(draw, _ordinary()), ASKING_WHEN, _subject(draw), adverbials=0.6, negation=0.1 * why
+    )
     if why:
         return built, "why", "warum"
     built.time, built.middle = NOTHING, ""
     return built, "when", "wann"
 
 
-_KINDS = (_who, _what, _what, _to_whom, _with_whom, _which, _which, _where, _where, _when_or_why, _when_or_why, _when_or_why)
+_KINDS = (_who, _who, _what, _what, _to_whom, _with_whom, _which, _which, _where, _where, *[_when_or_why] * 3)
 
 
 @cache
@@ -109,6 +111,3 @@ def _about_persons() -> tuple[Verb, ...]:
         for verb in verbs_of("prepositional")
         if verb.preposition and not verb.particle and verb.objects.startswith("person")
     )
-
-
-assert DU

@@ -7,10 +7,10 @@ from functools import cache
 from transduce.data.corpus.clauses import clause
 from transduce.data.corpus.copula import being
 from transduce.data.corpus.determiners import PEOPLE
-from transduce.data.corpus.inflection import DATIVE, GENITIVE, NOMINATIVE, PLURAL, Noun
+from transduce.data.corpus.inflection import DATIVE, GENITIVE, NOMINATIVE, Noun
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.phrases import Draw, Phrase, pick, somebody
-from transduce.data.corpus.tenses import TELLING
+from transduce.data.corpus.tenses import RELATING
 from transduce.data.corpus.verbs import Verb, verbs, verbs_of
 from transduce.data.corpus.word_order import subordinate
 
@@ -26,7 +26,7 @@ _HOMES = "city village house flat hotel castle"
 
 
 def relative(draw: Draw, head: Phrase) -> Pair:
-    """A clause about ``head``, which stands for a noun: (*who is feeding the dog*, *der den Hund füttert*)."""
+    """A clause about ``head``, which has a noun: (*who is feeding the dog*, *der den Hund füttert*)."""
     noun = head.noun
     assert noun is not None
     chance = draw()
@@ -45,7 +45,7 @@ def relative(draw: Draw, head: Phrase) -> Pair:
     if noun.kind == "animal" and chance < 0.35:
         return _as_subject(draw, head, "that")
     objects = _verbs_with_object(noun)
-    if chance < 0.7 and objects:
+    if objects and (chance < 0.7 or len(head.english.split()) > 2):
         return _as_object(draw, head, "that", objects)
     built = being(draw, subject=_subject(head, "that"))
     return subordinate(built, "", "")
@@ -57,10 +57,10 @@ def _subject(head: Phrase, english: str) -> Phrase:
 
 def _as_subject(draw: Draw, head: Phrase, english: str) -> Pair:
     subject = _subject(head, english)
-    if draw() < 0.12:
+    if draw() < 0.12 and len(head.english.split()) == 2:
         return subordinate(being(draw, subject=subject), "", "")
     verb = pick(draw, _verbs_with_subject("animal" if english == "that" else "person"))
-    return subordinate(clause(draw, verb, TELLING, subject, adverbials=0.6), "", "")
+    return subordinate(clause(draw, verb, RELATING, subject, adverbials=0.6), "", "")
 
 
 def _somebody(draw: Draw, head: Phrase) -> Phrase:
@@ -73,13 +73,13 @@ def _somebody(draw: Draw, head: Phrase) -> Phrase:
 
 def _as_object(draw: Draw, head: Phrase, english: str, verbs: tuple[Verb, ...]) -> Pair:
     verb = pick(draw, verbs)
-    built = clause(draw, verb, TELLING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.06)
+    built = clause(draw, verb, RELATING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.06)
     return subordinate(built, english, _PRONOUNS[head.gender][verb.case])
 
 
 def _after_preposition(draw: Draw, head: Phrase) -> Pair:
     verb = pick(draw, _prepositional_verbs())
-    built = clause(draw, verb, TELLING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.06)
+    built = clause(draw, verb, RELATING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.06)
     german = f"{verb.governs} {_PRONOUNS[head.gender][verb.case]}"
     return subordinate(built, f"{verb.preposition} whom", german)
 
@@ -90,14 +90,14 @@ def _owner(draw: Draw, head: Phrase) -> Pair:
     subject = Phrase(f"whose {noun.english}", german, 2, noun.gender, True, False, noun)
     if noun.kind == "animal":
         verb = pick(draw, _verbs_with_subject("animal"))
-        return subordinate(clause(draw, verb, TELLING, subject, adverbials=0.5), "", "")
+        return subordinate(clause(draw, verb, RELATING, subject, adverbials=0.5), "", "")
     verb = pick(draw, _verbs_with_subject("person"))
-    return subordinate(clause(draw, verb, TELLING, subject, adverbials=0.5), "", "")
+    return subordinate(clause(draw, verb, RELATING, subject, adverbials=0.5), "", "")
 
 
 def _home(draw: Draw, head: Phrase) -> Pair:
     live = next(verb for verb in verbs_of("place") if verb.english == "live")
-    built = clause(draw, live, TELLING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.0)
+    built = clause(draw, live, RELATING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.0)
     return subordinate(built, "in which", f"in {_PRONOUNS[head.gender][DATIVE]}")
 
 
@@ -106,7 +106,9 @@ def _verbs_with_object(noun: Noun) -> tuple[Verb, ...]:
     return tuple(
         verb
         for verb in verbs()
-        if verb.frame in ("accusative", "give", "put") and noun in pool(verb.objects) and verb.subject == "person"
+        if verb.frame in ("accusative", "give", "put")
+        and (noun.kind in verb.objects.split() or noun in pool(verb.objects))
+        and verb.subject == "person"
     )
 
 
@@ -122,13 +124,14 @@ def _dative_verbs() -> tuple[Verb, ...]:
 
 @cache
 def _prepositional_verbs() -> tuple[Verb, ...]:
-    return tuple(verb for verb in verbs_of("prepositional") if verb.preposition and not verb.particle and verb.objects.startswith("person"))
+    return tuple(
+        verb
+        for verb in verbs_of("prepositional")
+        if verb.preposition and not verb.particle and verb.objects.startswith("person")
+    )
 
 
 def with_relative(draw: Draw, head: Phrase) -> Phrase:
     """``head`` with a clause about it, closed by a comma in German."""
     english, german = relative(draw, head)
     return head._replace(english=f"{head.english} {english}", german=f"{head.german}, {german},")
-
-
-assert PLURAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import NamedTuple
 
-from transduce.data.corpus.inflection import german_preterite
+from transduce.data.corpus.inflection import german_preterite, words
 from transduce.data.corpus.times import Choice, time_choices
 
 # How often each stands in an ordinary clause. Pluperfect and "must not" only come where they are asked for.
@@ -25,40 +25,47 @@ _WEIGHTS = {
     "should": 3,
     "allowed": 2,
     "have_to": 0,
-    "could": 2,
+    "was_able": 2,
     "had_to": 2,
     "wanted": 2,
     "was_allowed": 1,
 }
 TENSES = tuple(_WEIGHTS)
 PROGRESSIVE, SIMPLE, PAST, PERFECT, FUTURE, PLUPERFECT, LIKES = range(7)
-CAN, MUST, MUST_NOT, WANT, WOULD_LIKE, SHOULD, ALLOWED, HAVE_TO, COULD, HAD_TO, WANTED, WAS_ALLOWED = range(7, 19)
+CAN, MUST, MUST_NOT, WANT, WOULD_LIKE, SHOULD, ALLOWED, HAVE_TO = range(7, 15)
+WAS_ABLE, HAD_TO, WANTED, WAS_ALLOWED = range(15, 19)
 
 ANY = tuple(TENSES.index(name) for name, weight in _WEIGHTS.items() for _ in range(weight))
-NOT_PAST = tuple(tense for tense in ANY if tense not in (PAST, PERFECT) and tense < COULD)
-ONLY_PAST = tuple(tense for tense in ANY if tense == PAST or tense >= COULD)
+NOT_PAST = tuple(tense for tense in ANY if tense not in (PAST, PERFECT) and tense < WAS_ABLE)
+ONLY_PAST = tuple(tense for tense in ANY if tense == PAST or tense >= WAS_ABLE)
 TELLING = (PROGRESSIVE, PROGRESSIVE, SIMPLE, PAST, PAST, PERFECT, FUTURE)
+RELATING = (PROGRESSIVE, PROGRESSIVE, PAST, PAST, PERFECT)
+ASKING_WHEN = (PROGRESSIVE, PAST, PAST, FUTURE, CAN, MUST, WANT, SHOULD)
 
-_HABEN = "habe hast hat haben haben".split()
-_HATTE = "hatte hattest hatte hatten hatten".split()
-_SEIN = "bin bist ist sind sind".split()
-_WAR = "war warst war waren waren".split()
-_WERDEN = "werde wirst wird werden werden".split()
-_AM = "am are is are are".split()
-_HAVE = "have have has have have".split()
-_WAS = "was were was were were".split()
+_HABEN = words("habe hast hat haben haben")
+_HATTE = words("hatte hattest hatte hatten hatten")
+_SEIN = words("bin bist ist sind sind")
+_WAR = words("war warst war waren waren")
+_WERDEN = words("werde wirst wird werden werden")
+_AM = words("am are is are are")
+_HAVE = words("have have has have have")
+_WAS = words("was were was were were")
 
 # English before the infinitive by person (ich, du, er, wir, sie), how it asks and denies, German.
 _MODALS: tuple[tuple[str, str, str], ...] = (
     ("can", "", "kann kannst kann können können"),
     ("must", "", "muss musst muss müssen müssen"),
     ("must", "", "darf darfst darf dürfen dürfen"),
-    ("want to,want to,wants to,want to,want to", "do,do,does,do,do want to", "will willst will wollen wollen"),
+    (
+        "want to,want to,wants to,want to,want to",
+        "do,do,does,do,do want to",
+        "will willst will wollen wollen",
+    ),
     ("would like to", "", "möchte möchtest möchte möchten möchten"),
     ("should", "", "sollte solltest sollte sollten sollten"),
     (",".join(f"{form} allowed to" for form in _AM), "", "darf darfst darf dürfen dürfen"),
     ("have to,have to,has to,have to,have to", "do,do,does,do,do have to", "muss musst muss müssen müssen"),
-    ("could", "", "konnte konntest konnte konnten konnten"),
+    (",".join(f"{form} able to" for form in _WAS), "", "konnte konntest konnte konnten konnten"),
     ("had to", "did have to", "musste musstest musste mussten mussten"),
     ("wanted to", "did want to", "wollte wolltest wollte wollten wollten"),
     (",".join(f"{form} allowed to" for form in _WAS), "", "durfte durftest durfte durften durften"),
@@ -68,8 +75,8 @@ _MODALS: tuple[tuple[str, str, str], ...] = (
 class Form(NamedTuple):
     """A verb in one tense and person.
 
-    English: ``plain`` in a statement; ``auxiliary`` and ``rest`` where it asks or denies. German: ``finite`` is
-    second in a main clause and ``right`` ends it; ``final`` ends a subordinate clause.
+    English: ``plain`` in a statement; ``auxiliary`` and ``rest`` where it asks or denies. German: ``finite``
+    is second in a main clause and ``right`` ends it; ``final`` ends a subordinate clause.
     """
 
     plain: str
@@ -112,7 +119,7 @@ def conjugate(english: English, german: German) -> tuple[tuple[Form, ...], ...]:
     future = [(finite, infinitive, f"{infinitive} {finite}") for finite in _WERDEN]
     base, like = english.base, f"like to {english.base}"
     simple = [base, base, english.third, base, base]
-    do = "do do does do do".split()
+    do = words("do do does do do")
     people = range(5)
     likes = [like, like, f"likes to {base}", like, like]
     tenses = [
@@ -154,13 +161,13 @@ def be() -> tuple[tuple[Form, ...], ...]:
 
 
 @cache
-def times_for(tense: int, hour: bool) -> Choice:
-    """The time phrases that go with a tense; with ``hour`` none longer than a day."""
+def times_for(tense: int, span: str) -> Choice:
+    """The time phrases that go with a tense; ``span`` is ``hour`` for short ones, ``state`` for long ones."""
     kind = "future"
     if tense == PROGRESSIVE:
         kind = "present"
     elif tense in (SIMPLE, LIKES):
-        kind = "habit"
+        kind = "habit" if tense == SIMPLE else "liking"
     elif tense in ONLY_PAST:
         kind = "past"
-    return time_choices()[f"{kind} hour" if hour else kind]
+    return time_choices()[f"{kind} {span}".rstrip()]

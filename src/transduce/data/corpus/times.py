@@ -62,7 +62,6 @@ PAST: tuple[Pair, ...] = (
     ("last night", "letzte Nacht"),
 )
 FUTURE: tuple[Pair, ...] = (
-    ("soon", "bald"),
     ("today", "heute"),
     ("tomorrow", "morgen"),
     ("tomorrow morning", "morgen früh"),
@@ -92,9 +91,9 @@ def clock_time(hour: int, minute: int) -> Pair:
     if minute == 30:
         return f"half past {english_cardinal(hour)}", f"halb {german_cardinal(following)}"
     if minute in (25, 35):
-        side = "vor" if minute == 25 else "nach"
-        english = f"twenty-five {'past' if minute == 25 else 'to'} {english_cardinal(hour if minute == 25 else following)}"
-        return english, f"fünf {side} halb {german_cardinal(following)}"
+        past, anchor, vor = ("past", hour, "vor") if minute == 25 else ("to", following, "nach")
+        half = f"halb {german_cardinal(following)}"
+        return f"twenty-five {past} {english_cardinal(anchor)}", f"fünf {vor} {half}"
     late = minute > 30
     distance = 60 - minute if late else minute
     anchor = following if late else hour
@@ -140,29 +139,47 @@ def _spans(english: str, german: str) -> tuple[Pair, ...]:
 def time_choices() -> dict[str, Choice]:
     """Groups of time phrases for ``present``, ``habit``, ``past`` and ``future``.
 
-    Those with `` hour`` after them leave out what is longer than a day.
+    Those with ``hour`` after them leave out what is longer than a day, those with ``state`` what is shorter;
+    ``liking`` goes with *likes to*.
     """
     clock = tuple((f"at {english}", f"um {german}") for english, german in clock_times())
     on_date = tuple((f"on {english}", f"am {german.format('en')}") for english, german in dates())
     on_day = tuple((f"on {english}", f"am {german}") for english, german in DAYS)
-    day_part = tuple((f"on {day} {part}", f"am {tag}{teil.lower()}") for day, tag in DAYS for part, teil in _PARTS)
-    in_part = (*((f"in the {english}", f"am {german}") for english, german in _PARTS), ("at night", "in der Nacht"))
+    day_part = tuple(
+        (f"on {day} {part}", f"am {tag}{teil.lower()}") for day, tag in DAYS for part, teil in _PARTS
+    )
+    in_part = (
+        *((f"in the {english}", f"am {german}") for english, german in _PARTS),
+        ("at night", "in der Nacht"),
+    )
     season = tuple((f"in {english}", f"im {german}") for english, german in _SEASONS)
     month = tuple((f"in {english}", f"im {german}") for english, german, _ in MONTHS)
-    every_day = (("every day", "jeden Tag"), ("every morning", "jeden Morgen"), ("every evening", "jeden Abend"))
+    every_day = (
+        ("every day", "jeden Tag"),
+        ("every morning", "jeden Morgen"),
+        ("every evening", "jeden Abend"),
+    )
     every = tuple((f"every {day}", f"jeden {tag}") for day, tag in DAYS) + every_day
     every_long = (("every week", "jede Woche"), ("every month", "jeden Monat"), ("every year", "jedes Jahr"))
     exact = tuple((f"{day} {at}", f"{tag} {um}") for day, tag in on_day for at, um in clock)
     exact_past = tuple((f"yesterday {at}", f"gestern {um}") for at, um in clock) + exact
-    exact_future = tuple((f"{day} {at}", f"{tag} {um}") for day, tag in FUTURE[1:3] for at, um in clock) + exact
+    exact_future = (
+        tuple((f"{day} {at}", f"{tag} {um}") for day, tag in FUTURE[:2] for at, um in clock) + exact
+    )
     past_long = (PAST[4:7], _spans("{} ago", "vor {}"), month + season, on_date)
-    future_long = (FUTURE[6:], _spans("in {}", "in {}"), month + season, on_date)
+    future_long = (FUTURE[5:], _spans("in {}", "in {}"), month + season, on_date)
     past = (PAST[:4], PAST[:4], on_day + day_part, clock, exact_past)
-    future = (FUTURE[:6], FUTURE[:6], on_day + day_part, clock, exact_future)
+    future = (FUTURE[:5], FUTURE[:5], on_day + day_part, clock, exact_future)
     habit = (every, every, in_part, clock)
     return {
         "present": (PRESENT,),
         "present hour": (PRESENT,),
+        "present state": (PRESENT[1:2],),
+        "habit state": (season,),
+        "past state": (PAST[4:7], _spans("{} ago", "vor {}"), month + season),
+        "future state": (FUTURE[5:], _spans("in {}", "in {}"), month + season),
+        "liking": (in_part, season),
+        "liking hour": (in_part,),
         "habit": (*habit, every_long, season),
         "habit hour": habit,
         "past": past + past_long,

@@ -1,4 +1,4 @@
-"""The verbs, by what they need beside their subject. One English verb in its frame has exactly one German one.
+"""The verbs, by what they need beside their subject. One English verb in its frame has just one German one.
 
 A line reads ``english = german : objects ; options``. English: base (``+`` joins a particle, ``~`` a
 preposition), then past, participle and -ing form where they are irregular. German: ``sich`` for a reflexive
@@ -8,7 +8,8 @@ Objects: kinds of nouns or single nouns. Options:
 
 - ``<kinds`` another subject than persons,
 - ``@places`` a place may be added, ``manner`` words of that group may be added,
-- ``habit`` no progressive; ``state`` neither progressive, nor habit, nor command; ``event`` only past and habit,
+- ``habit`` no progressive; ``state`` only simple present, past and future, never a command; ``event`` no
+  progressive, no modal, no command,
 - ``same`` past and present look alike in English, so the simple present is left out,
 - ``hour`` happens at times of day, not in months.
 """
@@ -62,7 +63,7 @@ cook = kochen gekocht : egg potato soup rice meat ; @meal hour
 cut cut cut cutting = schneiden geschnitten : bread cheese meat cake apple tomato ; same hour
 find found found = finden gefunden : thing clothes ; event @where
 look~for = suchen gesucht : thing clothes animal ; @where
-lose lost lost = verlieren verlierst/verliert verloren : key umbrella ball camera bag suitcase clothes ; event @where
+lose lost lost = verlieren verlierst/verliert verloren : key umbrella ball camera bag clothes ; event @where
 need = brauchen gebraucht ~brauchte : thing clothes vehicle ; state
 have had had = haben hast/hat gehabt ~hatte : thing clothes vehicle thought ; state
 love = lieben geliebt ~liebte : person ; state
@@ -77,7 +78,7 @@ wash = waschen wäschst/wäscht gewaschen : shirt dress skirt car plate cup
 open = öffnen geöffnet : opening bottle box suitcase letter cupboard ; care hour
 close = schließen geschlossen : opening box suitcase book cupboard ; care hour
 repair = reparieren repariert : vehicle clock telephone lamp computer ; care
-forget forgot forgotten forgetting = vergessen vergisst/vergisst vergessen : key bag umbrella camera thought clothes ; event
+forget forgot forgotten forgetting = vergessen vergisst/vergisst vergessen : key thought clothes ; event
 steal stole stolen = stehlen stiehlst/stiehlt gestohlen : thing vehicle clothes ; event
 clean = putzen geputzt : opening room shoe mirror ; care
 draw drew drawn = zeichnen gezeichnet : animal building flower ; care

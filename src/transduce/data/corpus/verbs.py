@@ -37,8 +37,8 @@ class Verb:
     """A verb: its forms by tense and person, and what may stand with it.
 
     ``particle`` follows an English object, ``preposition`` comes before it; ``governs`` and ``case`` are the
-    German counterpart. ``command`` is the imperative and what ends the sentence. ``objects`` are kinds of nouns
-    or of places, ``things`` the objects without persons; the rest is explained in ``verb_tables``.
+    German counterpart. ``command`` is the imperative and what ends the sentence. ``objects`` are kinds of
+    nouns or of places, ``things`` the objects without persons; ``verb_tables`` explains the rest.
     """
 
     frame: str
@@ -61,7 +61,7 @@ class Verb:
     state: bool
     event: bool
     same: bool
-    hour: bool
+    span: str
     forms: tuple[tuple[Form, ...], ...]
 
 
@@ -78,8 +78,18 @@ def verbs_of(frame: str) -> tuple[Verb, ...]:
 
 
 @cache
+def doing() -> tuple[Verb, ...]:
+    """What persons do: the verbs that can stand in any tense and be tried, promised or ordered."""
+    return tuple(
+        verb
+        for verb in verbs()
+        if verb.subject.startswith("person") and not (verb.state or verb.habit or verb.event)
+    )
+
+
+@cache
 def tenses_of(verb: Verb, allowed: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of ``allowed`` that ``verb`` can stand in, as often as they are there; if none, the simple present."""
+    """Those of ``allowed`` that ``verb`` can stand in, as often as they are there; if none, the present."""
     found = allowed
     if verb.habit or verb.state:
         found = tuple(SIMPLE if tense == PROGRESSIVE else tense for tense in found)
@@ -105,7 +115,7 @@ def _verb(frame: str, line: str) -> Verb:
     governs, case, objects = _governed(frame, objects.strip())
     flags = options.split()
     marked = {flag[0]: flag[1:].replace(",", " ") for flag in flags if flag[0] in "<@"}
-    known = {"habit", "state", "event", "same", "hour"}
+    known = ("habit", "state", "event", "same")
     return Verb(
         frame=frame,
         english=english.base,
@@ -113,7 +123,7 @@ def _verb(frame: str, line: str) -> Verb:
         preposition=preposition,
         german=german.prefix + german.infinitive,
         with_zu=f"{german.prefix}zu{german.infinitive}" if german.prefix else f"zu {german.infinitive}",
-        command=(german_imperative(german.infinitive, german.present[1]), german.prefix),
+        command=(_command(german), german.prefix),
         reflexive=reflexive,
         governs=governs,
         case=case,
@@ -122,10 +132,15 @@ def _verb(frame: str, line: str) -> Verb:
         kinds=tuple(kind for kind in objects.split() if kind != "by"),
         subject=marked.get("<", "person"),
         places=marked.get("@", ""),
-        manner="".join(flag for flag in flags if flag not in known and flag[0] not in "<@"),
+        manner="".join(flag for flag in flags if flag not in (*known, "hour") and flag[0] not in "<@"),
+        span=next((flag for flag in flags if flag in ("hour", "state")), ""),
         forms=conjugate(english, german),
         **{flag: flag in flags for flag in known},
     )
+
+
+def _command(german: German) -> str:
+    return german_imperative(german.infinitive, german.present[1], german.participle.endswith("t"))
 
 
 def _governed(frame: str, objects: str) -> tuple[str, int, str]:

@@ -1,4 +1,4 @@
-"""The parts of a clause put in order: statements, questions, subordinate clauses, infinitives and commands."""
+"""The parts of a clause in order: statements, questions, subordinate clauses, infinitives and commands."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def after_clause(built: Clause, english: str, german: str) -> Pair:
 def question(built: Clause, english: str = "", german: str = "") -> Pair:
     """A question: the verb before its subject, after a question word if one is given."""
     form = built.form
-    middle = "not" if built.negated else built.middle
+    middle = _join("not", built.middle) if built.negated else built.middle
     return (
         _join(english, form.auxiliary, built.subject.english, middle, form.rest, _english_end(built)),
         _join(german, form.finite, built.subject.german, _german_middle(built), form.right),

@@ -1,0 +1,360 @@
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
+
+from transduce.bundle import Bundle
+from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from transduce.decoding.config import TranslationOptions
+from transduce.decoding.hypothesis import Hypothesis, length_penalty
+from transduce.decoding.translation import Translation, unusual
+from transduce.decoding.translator import Translator, batches
+from transduce.errors import ConfigError, DataError, UsageError
+
+
+def translator(**settings: Any) -> Translator:
+    return Translator(tiny_bundle(**settings))
+
+
+def never_ending(**settings: Any) -> Translator:
+    """A translator whose outputs have no end: its end symbol is as unlikely as can be."""
+    return translator(ends=-300.0, **settings)
+
+
+class Echo(Translator):
+    """A translator whose model says the source again."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(tiny_bundle(**settings))
+        self.searched: list[list[int]] = []
+
+    def search(self, ids: Sequence[Sequence[int]], options: TranslationOptions) -> list[list[Hypothesis]]:
+        self.searched += [list(source) for source in ids]
+        return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
+
+
+def same(one: Sequence[Translation], other: Sequence[Translation]) -> bool:
+    """Whether tokens are equal, and scores up to 1e-4."""
+    return all(
+        [x.tokens for x in a.alternatives] == [y.tokens for y in b.alternatives]
+        and [x.score for x in a.alternatives] == pytest.approx([y.score for y in b.alternatives], abs=1e-4)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def test_neither_batch_size_nor_order_nor_neighbours_change_an_output() -> None:
+    it, lines = translator(), sentences(50, seed=1)
+    options: dict[str, Any] = {"n_best": 3, "max_extra": 20}
+    whole = it.translate_detailed(lines, batch_tokens=10**9, **options)
+    assert len({translation.text for translation in whole}) > 30
+    assert same(whole, it.translate_detailed(lines, batch_tokens=1, **options))
+    assert same(whole, it.translate_detailed(lines, batch_tokens=3 * 4 * 40, **options))
+    assert same(whole, it.translate_detailed(lines[::-1], batch_tokens=10**9, **options)[::-1])
+
+
+def test_a_neighbour_of_200_tokens_does_not_change_a_line_of_3() -> None:
+    it = translator()
+    short, long = "de", " ".join(sentences(40, seed=5))[:330]
+    assert len(tokenizer().encode(short)) <= 3
+    assert len(tokenizer().encode(long)) > 200
+    (alone,) = it.translate_detailed([short])
+    together = it.translate_detailed([long, short, long])
+    assert same([alone], [together[1]])
+    assert same([together[0]], [together[2]])
+
+
+@pytest.mark.parametrize("budget", [1, 400, 0])
+@pytest.mark.parametrize("n_best", [1, 2])
+def test_empty_lines_stay_empty_and_in_their_place(budget: int, n_best: int) -> None:
+    it = translator()
+    lines = [sentences(1, seed=3)[0], "", "  \t\u00a0", sentences(1, seed=4)[0], ""]
+    together = it.translate_detailed(lines, batch_tokens=budget, n_best=n_best, max_extra=5)
+    assert [bool(translation.text) for translation in together] == [True, False, False, True, False]
+    for at in (0, 3):
+        assert same([together[at]], it.translate_detailed([lines[at]], n_best=n_best, max_extra=5))
+    for at in (1, 2, 4):
+        assert [a.text for a in together[at].alternatives] == [""]
+        assert together[at].alternatives[0].score == 0.0
+
+
+def test_no_empty_line_reaches_the_model() -> None:
+    echo = Echo()
+    assert echo.translate(["", " ", "\u2003"]) == ["", "", ""]
+    assert echo.translate([]) == []
+    assert echo.searched == []
+
+
+def test_output_i_is_the_translation_of_line_i() -> None:
+    lines = [" ".join(["ab"] * n) for n in range(1, 102)]
+    random.Random(2).shuffle(lines)
+    it = translator(max_length=400)
+    together = it.translate(lines, beam=1, max_extra=0, batch_tokens=7 * 60)
+    assert len(together) == 101
+    chosen = range(0, 101, 9)
+    assert [together[i] for i in chosen] == [it.translate([lines[i]], beam=1, max_extra=0)[0] for i in chosen]
+    assert Echo(max_length=400).translate(lines, batch_tokens=700) == lines
+
+
+def test_batches_hold_each_index_once_within_the_budget() -> None:
+    lengths = [random.Random(1).randint(1, 60) for _ in range(200)]
+    found = list(batches(lengths, 1_000, 4))
+    assert sorted(i for batch in found for i in batch) == list(range(200))
+    for batch in found:
+        assert len(batch) * 4 * (max(lengths[i] for i in batch) + 1) <= 1_000
+    assert [len(batch) for batch in batches([5, 5, 5], 1, 4)] == [1, 1, 1]
+
+
+def test_scores_are_those_of_teacher_forcing() -> None:
+    bundle = tiny_bundle()
+    config = bundle.model.config
+    lines = sentences(6, seed=9)
+    for line, translation in zip(lines, Translator(bundle).translate_detailed(lines, n_best=4), strict=True):
+        source = torch.tensor([[*tokenizer().encode(line), EOS_ID]])
+        for alternative in translation.alternatives:
+            target = torch.tensor([alternative.tokens])
+            shifted = torch.cat([torch.tensor([[config.start_id]]), target[:, :-1]], 1)
+            with torch.no_grad():
+                logits = bundle.model(source, shifted)
+            logits[..., [PAD_ID, BOS_ID, UNK_ID]] = -torch.inf
+            log_p = logits.log_softmax(-1).gather(2, target[..., None]).sum().item()
+            assert alternative.log_probability == pytest.approx(log_p, abs=1e-4)
+            assert alternative.score == pytest.approx(
+                log_p / length_penalty(len(alternative.tokens), 0.6), abs=1e-4
+            )
+
+
+def test_a_source_ends_in_the_end_symbol_and_pads_stand_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    it, seen = translator(), []
+    start = it.bundle.model.start
+    monkeypatch.setattr(
+        it.bundle.model, "start", lambda source: (seen.append(source.tolist()), start(source))[1]
+    )
+    it.translate(["ab de", "ab"], beam=1, max_extra=0)
+    long, short = (tokenizer().encode(text) for text in ("ab de", "ab"))
+    assert seen == [[[*long, EOS_ID], [*short, EOS_ID, *[PAD_ID] * (len(long) - len(short))]]]
+
+
+def test_the_limit_is_the_sources_own_length_plus_50() -> None:
+    it = never_ending()
+    five = next(line for line in sentences(300, seed=2, words=(1, 2)) if len(tokenizer().encode(line)) == 5)
+    sixty = " ".join(sentences(20, seed=6))
+    sixty = next(sixty[:n] for n in range(40, 300) if len(tokenizer().encode(sixty[:n].strip())) == 60)
+    for lines, lengths in (([five], [55]), ([five, sixty], [55, 110])):
+        for translation, length in zip(it.translate_detailed(lines), lengths, strict=True):
+            (only,) = translation.alternatives
+            assert len(only.tokens) == length
+            assert only.truncated
+            assert translation.truncated
+            assert only.score == pytest.approx(only.log_probability / length_penalty(length, 0.6))
+            assert EOS_ID not in only.tokens
+
+
+def test_noise_never_makes_an_output_longer_than_its_limit() -> None:
+    draw = random.Random(0)
+    lines = [
+        "".join(chr(draw.choice([draw.randint(33, 126), draw.randint(0x4E00, 0x4FFF)])) for _ in range(9))
+    ]
+    lines += ["\u00df%\u20ac" * 3, "\U0001f600" * 3]
+    for line, translation in zip(lines, never_ending().translate_detailed(lines, beam=2), strict=True):
+        assert translation.alternatives[0].length == len(tokenizer().encode(line)) + 50
+
+
+def test_an_output_is_not_empty_where_the_end_is_the_best_first_step() -> None:
+    it, lines = translator(ends=40.0), sentences(3, seed=1)
+    assert [t.alternatives[0].tokens for t in it.translate_detailed(lines, min_length=0)] == [(EOS_ID,)] * 3
+    assert all(t.alternatives[0].length == 2 for t in it.translate_detailed(lines))
+
+
+def test_reserved_ids_never_come_out_and_the_padding_row_never_counts() -> None:
+    lines = sentences(10, seed=8)
+    usual = translator().translate_detailed(lines, max_extra=10, beam=3)
+    bundle = tiny_bundle()
+    with torch.no_grad():
+        bundle.model.embeddings.target[PAD_ID] = 1e3
+        bundle.model.embeddings.target[BOS_ID] = 1e3
+        bundle.model.embeddings.target[UNK_ID] = 1e3
+    changed = Translator(bundle).translate_detailed(lines, max_extra=10, beam=3)
+    assert same(usual, changed)
+    for translation in changed:
+        assert not set(translation.alternatives[0].tokens) & {PAD_ID, BOS_ID, UNK_ID}
+
+
+@pytest.mark.parametrize("odd", ["\U0001f680", "\u10d0\u10d1\u10d2", "a\x00b", "\u2581", "\u2028x", "\ue000"])
+def test_unknown_characters_are_bytes_and_never_unknown(odd: str) -> None:
+    line = f"de {odd} ab"
+    echo = Echo()
+    assert echo.translate([line]) == [line]
+    assert UNK_ID not in echo.searched[0]
+    assert "\ufffd" not in echo.translate([line])[0]
+    assert "<unk>" not in translator().translate([line], beam=1, max_extra=5)[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'it\'s "5 < 6" & <b>x</b> &amp; &#39;',
+        "one\ttab",
+        "a\u00a0b\u202fc",
+        "\u65e5\u672c\u8a9e\u3002",
+        "\u05e9\u05dc\u05d5\u05dd",
+        "a  b",
+        "e\u0301 \u00e9",
+        "x\ry",
+        "\u200bzero",
+    ],
+)
+def test_text_comes_back_byte_by_byte_from_a_model_that_repeats_it(line: str) -> None:
+    assert Echo().translate([line]) == [line]
+
+
+def test_ends_of_lines_are_stripped_and_line_feeds_never_come_out() -> None:
+    assert Echo().translate(["  ab de \u00a0", "ab\n\nde", "ab\r"]) == ["ab de", "ab  de", "ab"]
+
+
+def test_a_long_line_is_split_at_sentence_ends_by_default() -> None:
+    it = translator(max_length=40)
+    parts = [s for s in sentences(40, seed=3, words=(4, 5)) if len(tokenizer().encode(s)) < 40][:4]
+    line = " ".join(part.replace(".", "!") for part in parts)
+    with pytest.warns(
+        UserWarning, match=r"line 2 has \d+ tokens, the model takes 39 and the end; translated in 4"
+    ):
+        outputs = it.translate(["ab", line], max_extra=5, beam=2)
+    alone = it.translate([part.replace(".", "!") for part in parts], max_extra=5, beam=2)
+    assert outputs[1] == " ".join(alone)
+
+
+def test_scores_of_a_split_line_follow_the_formula() -> None:
+    it = translator(max_length=40)
+    line = "! ".join(s[:-1] for s in sentences(3, seed=3, words=(4, 5))) + "!"
+    (whole,) = it.translate_detailed([line], n_best=2, first_line=7, max_extra=5)
+    assert whole.warnings[0].startswith("line 7 has ")
+    assert len(whole.alternatives) == 2
+    for alternative in whole.alternatives:
+        assert alternative.length == len(alternative.tokens)
+        assert alternative.score == pytest.approx(
+            alternative.log_probability / length_penalty(alternative.length, 0.6)
+        )
+        assert alternative.explain(0.6).startswith(f"score {alternative.score:.6f} = log P")
+
+
+@pytest.mark.parametrize("positions", ["sinusoid", "t2t", "learned", "rotary"])
+def test_every_policy_for_long_lines_works_for_every_kind_of_positions(positions: str) -> None:
+    it = translator(max_length=16, positions=positions)
+    line = "ab " * 45
+    count = len(tokenizer().encode(line.strip()))
+    assert count >= 40
+    with pytest.raises(
+        DataError, match=rf"line 2 has {count} tokens, the model takes 15 .*use split or truncate"
+    ):
+        it.translate(["ab", line], long_lines="error")
+    with pytest.warns(UserWarning, match=rf"line 1 has {count} tokens.*cut off"):
+        (cut,) = it.translate([line], long_lines="truncate", beam=2)
+    assert cut
+    with pytest.warns(UserWarning, match=r"line 1 has .* translated in \d+ parts"):
+        assert it.translate([line], beam=2)[0]
+    with pytest.warns(UserWarning, match="cut off"):
+        echo = Echo(max_length=16)
+        echo.translate([line], long_lines="truncate")
+    assert [len(ids) for ids in echo.searched] == [15]
+
+
+def test_a_split_line_is_whole_again() -> None:
+    line = "ab de, gh; " * 20 + "x" * 60 + "  \u00e9\u0301 " + "\U0001f600" * 10
+    with pytest.warns(UserWarning, match="split"):
+        assert Echo(max_length=16).translate([line]) == [line]
+
+
+def test_a_line_at_the_limit_is_left_alone() -> None:
+    ids = tokenizer().encode("ab ab ab")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Echo(max_length=len(ids) + 1).translate(["ab ab ab"], long_lines="error")
+    with pytest.raises(DataError, match="line 1 has"):
+        Echo(max_length=len(ids)).translate(["ab ab ab"], long_lines="error")
+
+
+def test_the_model_is_in_evaluation_mode_meanwhile_and_as_before_afterwards() -> None:
+    bundle = tiny_bundle(dropout=0.5)
+    bundle.model.train()
+    modes = []
+    bundle.model.decoder.layers[0].register_forward_hook(lambda module, *_: modes.append(module.training))
+    it, lines = Translator(bundle), sentences(3, seed=1)
+    first = it.translate_detailed(lines, beam=2, max_extra=3)
+    assert same(first, it.translate_detailed(lines, beam=2, max_extra=3))
+    assert modes
+    assert not any(modes)
+    assert bundle.model.training
+
+
+def test_64_tokens_take_64_passes_over_single_positions() -> None:
+    it = never_ending()
+    shapes = []
+    it.bundle.model.decoder.layers[0].register_forward_hook(
+        lambda _, inputs, __: shapes.append(inputs[0].shape)
+    )
+    encoded = []
+    it.bundle.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
+    (only,) = it.translate_detailed(["ab"], max_extra=64 - len(tokenizer().encode("ab")))
+    assert only.alternatives[0].length == 64
+    assert [tuple(shape[:2]) for shape in shapes] == [(1, 1)] + [(4, 1)] * 63
+    assert len(encoded) == 1
+
+
+def test_half_precision_gives_outputs_of_the_same_form() -> None:
+    it = Translator(tiny_bundle(), precision="bf16")
+    lines = sentences(4, seed=2)
+    outputs = it.translate_detailed(lines, beam=2, max_extra=5)
+    assert all(output.text for output in outputs)
+    assert same(outputs, it.translate_detailed(lines, beam=2, max_extra=5))
+
+
+def test_progress_counts_lines_up_to_the_last() -> None:
+    calls: list[tuple[int, int]] = []
+    lines = ["", *sentences(9, seed=1), ""]
+    Echo().translate(lines, progress=lambda done, total: calls.append((done, total)), batch_tokens=200)
+    assert calls[-1] == (11, 11)
+    assert [done for done, _ in calls] == sorted(done for done, _ in calls)
+    assert len(calls) > 1
+
+
+def test_unusual_outputs_are_flagged_on_request_only() -> None:
+    line = "ab de gh il mn"
+    assert Echo().translate_detailed([line])[0].warnings == ()
+    (flagged,) = Echo().translate_detailed(["x", line], flag_unusual=True, first_line=4)[1:]
+    assert flagged.warnings == ("line 5: 100% of the output's words are copied from the source",)
+    assert flagged.text == line
+    assert unusual("a b c d", "e f g h") == []
+    assert unusual("Berlin", "Berlin") == []
+    assert unusual("a b c d e", "a b c x y") == []
+    (reason,) = unusual("something", "la " * 60)
+    assert reason.startswith("the output repeats itself (compression ratio ")
+
+
+def test_wrong_calls_are_refused_with_a_remedy() -> None:
+    it = Echo()
+    with pytest.raises(UsageError, match=r"write translate\(\[text\]\)"):
+        it.translate("one string")
+    with pytest.raises(ConfigError, match=r"'translation\.beams'; did you mean 'translation\.beam'"):
+        it.translate(["a"], beams=4)
+    for options, message in (
+        ({"long_lines": "drop"}, "long_lines is 'drop'; choose one of split, truncate, error"),
+        ({"batch_tokens": -1}, "batch_tokens is -1"),
+        ({"max_extra": -1}, "max_extra is -1"),
+        ({"n_best": 9}, "n_best is 9; it must lie between 1 and the beam, 4"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            it.translate(["a"], **options)
+    with pytest.raises(DataError, match="text 2.*lone surrogate"):
+        it.translate(["a", "\ud800"])
+
+
+def test_a_model_in_memory_may_be_translated_with() -> None:
+    model = tiny_model()
+    bundle = Bundle(model=model, tokenizer=tokenizer(), training={}, path=None)
+    assert Translator(bundle, device="cpu").translate(["ab de"], max_extra=3)[0]
