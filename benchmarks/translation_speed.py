@@ -2,7 +2,7 @@
 
 python benchmarks/translation_speed.py MODEL [--data ../shared/data/multi30k] [--repeat 3] [--beams 4 1]
 
-Loading is not counted. Every run translates all sentences; the table shows the median, the JSON also the spread.
+Loading is not counted. Every run translates all sentences; the table shows the median.
 """
 
 from __future__ import annotations
@@ -64,7 +64,8 @@ def main() -> int:
             }
         )
     peak = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2)
-    print(f"recipe: test_2016_flickr, {len(sources):,} sentences, {given.repeat} runs, {torch.get_num_threads()} threads")
+    threads = torch.get_num_threads()
+    print(f"recipe: test_2016_flickr, {len(sources):,} sentences, {given.repeat} runs, {threads} threads")
     print(
         json.dumps(
             {

@@ -93,10 +93,12 @@ class ReferenceTransformer:
         """The encoder's output, one row for each token."""
         x = self._embed(source, "source")
         for n in range(self.config.encoder_layers):
-            at = f"encoder.layers.{n}."
-            x = self._sublayer(at + "add_norm_1", x, lambda y, at=at: self._self(at, y, lambda i, j: True))
-            x = self._sublayer(at + "add_norm_2", x, lambda y, at=at: self._feed_forward(at, y))
+            x = self._encoder_layer(f"encoder.layers.{n}.", x)
         return self._norm("encoder.norm", x) if self.config.norm == "pre" else x
+
+    def _encoder_layer(self, at: str, x: Array) -> Array:
+        x = self._sublayer(at + "add_norm_1", x, lambda y: self._self(at, y, lambda i, j: True))
+        return self._sublayer(at + "add_norm_2", x, lambda y: self._feed_forward(at, y))
 
     def _decoder_layer(self, at: str, x: Array, memory: Array) -> Array:
         x = self._sublayer(at + "add_norm_1", x, lambda y: self._self(at, y, lambda i, j: j <= i))
@@ -113,8 +115,8 @@ class ReferenceTransformer:
         return rows * self.p[name + ".weight"] + self.p[name + ".bias"]
 
     def _linear(self, name: str, x: Array) -> Array:
-        bias: Any = self.p.get(name + ".bias", 0.0)
-        return x @ self.p[name + ".weight"].T + bias
+        out: Array = x @ self.p[name + ".weight"].T
+        return out + self.p[name + ".bias"] if name + ".bias" in self.p else out
 
     def _feed_forward(self, at: str, x: Array) -> Array:
         hidden = np.maximum(0.0, self._linear(at + "feed_forward.w_1", x))
@@ -167,5 +169,5 @@ class ReferenceTransformer:
         if kind == "rotary":
             return np.zeros(d_model)
         if kind == "learned":
-            return self.p[f"{side}_positions.learned"][pos]
+            return np.asarray(self.p[f"{side}_positions.learned"][pos])
         return np.array(position(pos, d_model) if kind == "sinusoid" else t2t_position(pos, d_model))

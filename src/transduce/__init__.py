@@ -28,7 +28,7 @@ _HOMES = {
     "train": "transduce.training.run",
 }
 
-__all__ = ["ModelConfig", "Transformer", "TransduceError", "Translator", "__version__", "evaluate", "train"]  # noqa: F822
+__all__ = ["ModelConfig", "TransduceError", "Transformer", "Translator", "__version__", "evaluate", "train"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Settings from TOML files, flags and ``--set a.b=c`` into frozen dataclasses, strictly.
 
-An unknown name fails with "did you mean"; a value of the wrong type fails with its name and the type expected.
+An unknown name fails with "did you mean"; a value of the wrong type with its name and the type expected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def parse_assignment(text: str) -> Settings:
     """The nested settings of one ``a.b=c``: c is read as TOML where it is TOML, else as a string."""
     name, equals, value = text.partition("=")
     if not equals or not name.strip():
-        raise ConfigError(f"--set {text!r} is not of the form section.name=value, e.g. training.max_steps=1000")
+        raise ConfigError(
+            f"--set {text!r} is not of the form section.name=value, e.g. training.max_steps=1000"
+        )
     try:
         parsed = tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
@@ -71,7 +73,7 @@ def build(cls: type[T], values: Mapping[str, Any], section: str) -> T:
 
 
 def checked(cls: type[Any], values: Mapping[str, Any], section: str) -> Settings:
-    """The values, each converted to its field's type; raises ConfigError for unknown names and wrong types."""
+    """The values, converted to their fields' types; raises ConfigError for unknown names and wrong types."""
     hints = typing.get_type_hints(cls)
     names = {field.name for field in dataclasses.fields(cls)}
     result = {}
@@ -99,5 +101,7 @@ def _converted(value: Any, hint: Any, name: str) -> Any:
         return int(value)
     elif isinstance(value, hint) and not (hint is int and isinstance(value, bool)):
         return value
-    expected = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}.get(hint, "a list")
+    expected = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}.get(
+        hint, "a list"
+    )
     raise ConfigError(f"{name} is {value!r}; it must be {expected}")

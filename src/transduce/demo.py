@@ -1,4 +1,4 @@
-"""The demonstration: a corpus, a model, its scores on unseen sentences, and where it looks; without any download."""
+"""The demonstration: a corpus, a model, its scores on unseen sentences, and where it looks."""
 
 from __future__ import annotations
 
@@ -65,7 +65,9 @@ def demo(
     exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(sources)
     say(f"\nTen of {len(sources):,} test sentences, none of them in the training corpus:\n")
     for source, reference, output in list(zip(sources, references, outputs, strict=True))[:SHOWN]:
-        say(f"  {source}\n  {output}" + ("" if output == reference else f"\n    expected: {reference}") + "\n")
+        say(
+            f"  {source}\n  {output}" + ("" if output == reference else f"\n    expected: {reference}") + "\n"
+        )
     example = max(range(min(100, len(sources))), key=lambda i: (outputs[i] == references[i], len(sources[i])))
     maps = attention_maps(translator.bundle, sources[example], outputs[example])
     say("Where each German word looks (attention to the source, last layer, mean of the heads):\n")

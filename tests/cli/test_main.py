@@ -12,7 +12,7 @@ from transduce.cli import main as cli
 from transduce.cli.main import main
 from transduce.errors import BundleError, ConfigError, DataError, UsageError
 
-COMMANDS = ("demo", "train", "translate", "evaluate", "average", "corpus", "doctor")
+COMMANDS = ("demo", "train", "translate", "evaluate", "average", "doctor", "corpus")
 
 
 @pytest.fixture
@@ -70,6 +70,7 @@ def test_no_command_prints_the_help_on_stderr(capsys):
         (["--nonsense"], "no such option: --nonsense"),
         (["doctor", "--nonsense"], "no such option: --nonsense (see transduce doctor --help)"),
         (["doctor", "surplus"], "surplus"),
+        (["corpus"], "missing command (see transduce corpus --help)"),
         (["evaluate", "model"], "missing option '--reference'"),
         (["evaluate", "model", "--beam", "many"], "--beam"),
     ],

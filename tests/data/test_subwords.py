@@ -60,7 +60,7 @@ def test_more_characters_than_places_are_spelled_as_bytes(subwords: str) -> None
     trained = Tokenizer.train(text, 320, subwords=subwords, strict=False)
     assert trained.vocabulary <= 320
     assert all(trained.decode(trained.encode(line)) == line for line in text)
-    assert len(trained.encode("the old dog")) < len("the old dog")
+    assert not trained.byte_pieces[trained.encode("the old dog")].any()
 
 
 @pytest.mark.parametrize("long", ["word " * 3000, "wörd" * 3000, "x" * 50_000])

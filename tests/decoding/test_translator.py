@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
 
+from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
 from transduce.bundle import Bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transduce.decoding.config import TranslationOptions
@@ -48,27 +48,29 @@ def same(one: Sequence[Translation], other: Sequence[Translation]) -> bool:
     )
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_neither_batch_size_nor_order_nor_neighbours_change_an_output() -> None:
-    it, lines = translator(), sentences(50, seed=1)
-    options: dict[str, Any] = {"n_best": 3, "max_extra": 20}
+    it, lines = translator(), sentences(50, seed=1, words=(1, 4))
+    options: dict[str, Any] = {"n_best": 3, "max_extra": 5}
     whole = it.translate_detailed(lines, batch_tokens=10**9, **options)
     assert len({translation.text for translation in whole}) > 30
     assert same(whole, it.translate_detailed(lines, batch_tokens=1, **options))
-    assert same(whole, it.translate_detailed(lines, batch_tokens=3 * 4 * 40, **options))
+    assert same(whole, it.translate_detailed(lines, batch_tokens=3 * 4 * 16, **options))
     assert same(whole, it.translate_detailed(lines[::-1], batch_tokens=10**9, **options)[::-1])
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_a_neighbour_of_200_tokens_does_not_change_a_line_of_3() -> None:
     it = translator()
     short, long = "de", " ".join(sentences(40, seed=5))[:330]
     assert len(tokenizer().encode(short)) <= 3
     assert len(tokenizer().encode(long)) > 200
-    (alone,) = it.translate_detailed([short])
-    together = it.translate_detailed([long, short, long])
+    (alone,) = it.translate_detailed([short], beam=2)
+    together = it.translate_detailed([long, short, long], beam=2, batch_tokens=10**6)
     assert same([alone], [together[1]])
-    assert same([together[0]], [together[2]])
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("budget", [1, 400, 0])
 @pytest.mark.parametrize("n_best", [1, 2])
 def test_empty_lines_stay_empty_and_in_their_place(budget: int, n_best: int) -> None:
@@ -90,15 +92,14 @@ def test_no_empty_line_reaches_the_model() -> None:
     assert echo.searched == []
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_output_i_is_the_translation_of_line_i() -> None:
     lines = [" ".join(["ab"] * n) for n in range(1, 102)]
     random.Random(2).shuffle(lines)
-    it = translator(max_length=400)
-    together = it.translate(lines, beam=1, max_extra=0, batch_tokens=7 * 60)
-    assert len(together) == 101
-    chosen = range(0, 101, 9)
-    assert [together[i] for i in chosen] == [it.translate([lines[i]], beam=1, max_extra=0)[0] for i in chosen]
     assert Echo(max_length=400).translate(lines, batch_tokens=700) == lines
+    it, short = translator(), [line for line in lines if len(line) < 40]
+    together = it.translate(short, beam=1, max_extra=0, batch_tokens=7 * 15)
+    assert together == [it.translate([line], beam=1, max_extra=0)[0] for line in short]
 
 
 def test_batches_hold_each_index_once_within_the_budget() -> None:
@@ -113,8 +114,9 @@ def test_batches_hold_each_index_once_within_the_budget() -> None:
 def test_scores_are_those_of_teacher_forcing() -> None:
     bundle = tiny_bundle()
     config = bundle.model.config
-    lines = sentences(6, seed=9)
-    for line, translation in zip(lines, Translator(bundle).translate_detailed(lines, n_best=4), strict=True):
+    lines = sentences(6, seed=9, words=(1, 6))
+    found = Translator(bundle).translate_detailed(lines, n_best=4, max_extra=20)
+    for line, translation in zip(lines, found, strict=True):
         source = torch.tensor([[*tokenizer().encode(line), EOS_ID]])
         for alternative in translation.alternatives:
             target = torch.tensor([alternative.tokens])
@@ -140,6 +142,7 @@ def test_a_source_ends_in_the_end_symbol_and_pads_stand_after_it(monkeypatch: py
     assert seen == [[[*long, EOS_ID], [*short, EOS_ID, *[PAD_ID] * (len(long) - len(short))]]]
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_the_limit_is_the_sources_own_length_plus_50() -> None:
     it = never_ending()
     five = next(line for line in sentences(300, seed=2, words=(1, 2)) if len(tokenizer().encode(line)) == 5)
@@ -155,13 +158,14 @@ def test_the_limit_is_the_sources_own_length_plus_50() -> None:
             assert EOS_ID not in only.tokens
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_noise_never_makes_an_output_longer_than_its_limit() -> None:
     draw = random.Random(0)
     lines = [
         "".join(chr(draw.choice([draw.randint(33, 126), draw.randint(0x4E00, 0x4FFF)])) for _ in range(9))
     ]
     lines += ["\u00df%\u20ac" * 3, "\U0001f600" * 3]
-    for line, translation in zip(lines, never_ending().translate_detailed(lines, beam=2), strict=True):
+    for line, translation in zip(lines, never_ending().translate_detailed(lines, beam=1), strict=True):
         assert translation.alternatives[0].length == len(tokenizer().encode(line)) + 50
 
 
@@ -171,8 +175,9 @@ def test_an_output_is_not_empty_where_the_end_is_the_best_first_step() -> None:
     assert all(t.alternatives[0].length == 2 for t in it.translate_detailed(lines))
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_reserved_ids_never_come_out_and_the_padding_row_never_counts() -> None:
-    lines = sentences(10, seed=8)
+    lines = sentences(8, seed=8, words=(1, 5))
     usual = translator().translate_detailed(lines, max_extra=10, beam=3)
     bundle = tiny_bundle()
     with torch.no_grad():
@@ -243,6 +248,7 @@ def test_scores_of_a_split_line_follow_the_formula() -> None:
         assert alternative.explain(0.6).startswith(f"score {alternative.score:.6f} = log P")
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("positions", ["sinusoid", "t2t", "learned", "rotary"])
 def test_every_policy_for_long_lines_works_for_every_kind_of_positions(positions: str) -> None:
     it = translator(max_length=16, positions=positions)
@@ -254,12 +260,11 @@ def test_every_policy_for_long_lines_works_for_every_kind_of_positions(positions
     ):
         it.translate(["ab", line], long_lines="error")
     with pytest.warns(UserWarning, match=rf"line 1 has {count} tokens.*cut off"):
-        (cut,) = it.translate([line], long_lines="truncate", beam=2)
-    assert cut
+        assert it.translate([line], long_lines="truncate", beam=1)[0]
     with pytest.warns(UserWarning, match=r"line 1 has .* translated in \d+ parts"):
-        assert it.translate([line], beam=2)[0]
+        assert it.translate([line], beam=1)[0]
+    echo = Echo(max_length=16)
     with pytest.warns(UserWarning, match="cut off"):
-        echo = Echo(max_length=16)
         echo.translate([line], long_lines="truncate")
     assert [len(ids) for ids in echo.searched] == [15]
 
@@ -292,6 +297,7 @@ def test_the_model_is_in_evaluation_mode_meanwhile_and_as_before_afterwards() ->
     assert bundle.model.training
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_64_tokens_take_64_passes_over_single_positions() -> None:
     it = never_ending()
     shapes = []
@@ -350,7 +356,7 @@ def test_wrong_calls_are_refused_with_a_remedy() -> None:
     ):
         with pytest.raises(UsageError, match=message):
             it.translate(["a"], **options)
-    with pytest.raises(DataError, match="text 2.*lone surrogate"):
+    with pytest.raises(DataError, match=r"text 2.*lone surrogate"):
         it.translate(["a", "\ud800"])
 
 

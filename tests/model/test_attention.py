@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import oracles
 import pytest
 import torch
 from torch import Tensor
 
+import oracles
 from transduce.model import attention as module
 from transduce.model.attention import MultiHeadAttention, _ProductAttention, attention, attention_weights
 from transduce.model.cache import KeysValues
@@ -34,6 +34,11 @@ def masks(queries: int = QUERIES, keys: int = KEYS) -> dict[str, Tensor | None]:
     one_row[1] = False  # a query with nothing to see
     causal = torch.ones(queries, keys, dtype=torch.bool).tril(keys - queries)
     return {"none": None, "padding": padding, "causal": causal, "hidden": hidden, "one row": one_row}
+
+
+def product(*inputs: Tensor | None) -> Tensor:
+    out: Tensor = _ProductAttention.apply(*inputs)  # type: ignore[no-untyped-call]
+    return out
 
 
 def layer(*, cross: bool = False, **settings: Any) -> MultiHeadAttention:
@@ -64,9 +69,9 @@ def test_plain_equation_is_the_oracle(name: str) -> None:
     out = attention(q, k, v, mask)
     for b in range(BATCH):
         for h in range(HEADS):
-            expected = oracles.attention(
-                q[b, h].numpy(), k[b, h].numpy(), v[b, h].numpy(), lambda i, j, b=b: bool(sees[b, i, j])
-            )
+            seen = sees[b].tolist()
+            q_h, k_h, v_h = q[b, h].numpy(), k[b, h].numpy(), v[b, h].numpy()
+            expected = oracles.attention(q_h, k_h, v_h, lambda i, j, seen=seen: seen[i][j])  # type: ignore[misc]
             assert np.abs(out[b, h].numpy() - expected).max() < 1e-12
 
 
@@ -84,8 +89,8 @@ def test_weights_are_exact_zeros_where_hidden_and_sum_to_one_elsewhere(name: str
 def test_gradients_written_out_are_those_of_the_equation(name: str) -> None:
     mask = masks()[name]
     ours = [x.requires_grad_() for x in qkv()]
-    plain = [x.detach().clone().requires_grad_() for x in ours]
-    out, expected = _ProductAttention.apply(*ours, mask), attention(*plain, mask)  # type: ignore[no-untyped-call]
+    q, k, v = plain = [x.detach().clone().requires_grad_() for x in ours]
+    out, expected = product(*ours, mask), attention(q, k, v, mask)
     assert torch.allclose(out, expected, atol=1e-12)
     upstream = torch.randn_like(expected)
     got = torch.autograd.grad(out, ours, upstream)
@@ -99,15 +104,15 @@ def test_gradients_written_out_are_those_of_the_equation(name: str) -> None:
 def test_gradients_written_out_agree_with_finite_differences(name: str) -> None:
     mask = masks(queries=2, keys=3)[name]
     inputs = [torch.randn(BATCH, 1, n, 2, dtype=torch.float64, requires_grad=True) for n in (2, 3, 3)]
-    assert torch.autograd.gradcheck(lambda *x: _ProductAttention.apply(*x, mask), inputs)  # type: ignore[no-untyped-call]
+    assert torch.autograd.gradcheck(lambda *x: product(*x, mask), inputs)
 
 
 def test_second_derivatives_are_refused_rather_than_wrong() -> None:
     q, k, v = (x.requires_grad_() for x in qkv())
-    out = _ProductAttention.apply(q, k, v, None)  # type: ignore[no-untyped-call]
+    out = product(q, k, v, None)
     (gradient,) = torch.autograd.grad(out.square().sum(), q, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
-        gradient.sum().backward()
+        torch.autograd.backward(gradient.sum())
 
 
 def test_non_contiguous_inputs_and_gradients() -> None:
@@ -115,7 +120,7 @@ def test_non_contiguous_inputs_and_gradients() -> None:
     q, k, v = (
         torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2).requires_grad_() for _ in range(3)
     )
-    out = _ProductAttention.apply(q, k, v, None)  # type: ignore[no-untyped-call]
+    out = product(q, k, v, None)
     upstream = torch.randn(2, 5, 3, 4, dtype=torch.float64).transpose(1, 2)
     got = torch.autograd.grad(out, (q, k, v), upstream)
     wanted = torch.autograd.grad(attention(q, k, v), (q, k, v), upstream)
@@ -152,7 +157,7 @@ def test_frozen_queries_still_pass_gradients_to_the_memory() -> None:
 def split_heads(attention: MultiHeadAttention) -> list[tuple[Tensor, Tensor, Tensor, Tensor]]:
     """W_i^Q, W_i^K, W_i^V and the columns of W^O that belong to head i, for each head."""
     heads, wide = attention.heads, attention.heads * attention.d_k
-    q, k, v = attention.qkv.weight.detach().split((wide, wide, heads * attention.d_v))
+    q, k, v = torch.split(attention.qkv.weight.detach(), [wide, wide, heads * attention.d_v])
     parts = [x.view(heads, -1, x.shape[1]) for x in (q, k, v)]
     o = attention.o.weight.detach()
     columns = o.view(o.shape[0], heads, -1).transpose(0, 1)
@@ -199,7 +204,7 @@ def test_cross_attention_asks_with_the_decoder_and_answers_with_the_memory() -> 
     q, kv = cross.project_queries(x), cross.project_memory(memory)
     assert (q.shape, kv.keys.shape, kv.length) == ((2, 2, 3, 4), (2, 2, 7, 4), 7)
     assert cross(q, kv).shape == x.shape
-    w_k, w_v = cross.kv.weight.split(8)
+    w_k, w_v = torch.split(cross.kv.weight, 8)
     assert torch.allclose(kv.keys.transpose(1, 2).flatten(2), memory @ w_k.T, atol=1e-6)
     assert torch.allclose(kv.values.transpose(1, 2).flatten(2), memory @ w_v.T, atol=1e-6)
     assert torch.allclose(q.transpose(1, 2).flatten(2), x @ cross.q.weight.T, atol=1e-6)
@@ -251,9 +256,10 @@ def test_lowest_scores_do_not_overflow_in_half_precision() -> None:
 
 def check_on(device: str, way: Callable[..., Tensor], dtype: torch.dtype, tolerance: float) -> None:
     for mask in masks().values():
-        inputs = [x.to(device, dtype).requires_grad_() for x in qkv()]
+        q, k, v = inputs = [x.to(device, dtype).requires_grad_() for x in qkv()]
         on_device = None if mask is None else mask.to(device)
-        out, expected = way(*inputs, on_device), attention(*[x.double() for x in inputs], on_device)
+        out = way(q, k, v, on_device)
+        expected = attention(q.double(), k.double(), v.double(), on_device)
         assert torch.allclose(out.double(), expected, atol=tolerance)
         got = torch.autograd.grad(out.sum(), inputs)
         wanted = torch.autograd.grad(expected.sum(), inputs)

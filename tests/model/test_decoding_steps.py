@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -42,29 +43,39 @@ def sources(sentences: int = 3) -> Tensor:
 
 def one_by_one(model: Transformer, target: Tensor, state: DecoderState) -> tuple[Tensor, DecoderState]:
     logits = []
-    for token in target.split(1, dim=1):
+    for token in torch.split(target, 1, dim=1):
         step, state = model.decode(token, state)
         logits.append(step)
     return torch.cat(logits, dim=1), state
 
 
 @every_setting
-@pytest.mark.parametrize("gradients", [False, True], ids=["inference", "gradients"])
-def test_one_token_at_a_time_equals_all_at_once(
-    small_model: Build, config: dict[str, Any], gradients: bool
-) -> None:
+def test_one_token_at_a_time_equals_all_at_once(small_model: Build, config: dict[str, Any]) -> None:
     model, source = small_model(**config), sources()
     target = torch.randint(4, 23, (3, STEPS))
     target[:, 0] = model.config.start_id
-    with torch.set_grad_enabled(gradients):
+    with torch.no_grad():
         stepwise, state = one_by_one(model, target, model.start(source))
         assert torch.allclose(stepwise, model(source, target), atol=1e-5)
     assert state.length == STEPS
 
 
-@every_setting
-@settings(max_examples=8, deadline=None)
-@given(cuts=st.lists(st.integers(1, STEPS - 1), max_size=6), seed=st.integers(0, 99))
+def test_one_token_at_a_time_gives_the_same_gradients(small_model: Build) -> None:
+    model, source = small_model().double(), sources()
+    target = torch.randint(4, 23, (3, 8))
+    upstream = torch.randn(3, 8, 23, dtype=torch.float64)
+    stepwise, _ = one_by_one(model, target, model.start(source))
+    got = torch.autograd.grad(stepwise, list(model.parameters()), upstream)
+    wanted = torch.autograd.grad(model(source, target), list(model.parameters()), upstream)
+    assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(got, wanted, strict=True))
+
+
+@settings(max_examples=15, deadline=None)
+@given(
+    config=st.sampled_from(SETTINGS),
+    cuts=st.lists(st.integers(1, STEPS - 1), max_size=5),
+    seed=st.integers(0, 99),
+)
 def test_any_way_of_cutting_the_target_gives_the_same(
     small_model: Build, config: dict[str, Any], cuts: list[int], seed: int
 ) -> None:
@@ -73,7 +84,7 @@ def test_any_way_of_cutting_the_target_gives_the_same(
     edges = [0, *sorted(set(cuts)), STEPS]
     with torch.no_grad():
         state, logits = model.start(source), []
-        for first, last in zip(edges, edges[1:], strict=False):
+        for first, last in itertools.pairwise(edges):
             part, state = model.decode(target[:, first:last], state)
             logits.append(part)
         assert torch.allclose(torch.cat(logits, dim=1), model(source, target), atol=1e-5)
@@ -123,7 +134,8 @@ def test_parent_stays_usable_and_its_children_do_not_meet(small_model: Build) ->
     model, source = small_model(), sources()
 
     def full(prefix: Tensor) -> Tensor:
-        return model(source, prefix)[:, -1:]
+        logits: Tensor = model(source, prefix)
+        return logits[:, -1:]
 
     with torch.no_grad():
         prefix = torch.randint(4, 23, (3, 3))
@@ -135,7 +147,8 @@ def test_parent_stays_usable_and_its_children_do_not_meet(small_model: Build) ->
             assert torch.allclose(logits, full(longer), atol=1e-5)
             # Beyond the spare room too, and after the other children have gone on.
             tail = torch.randint(4, 23, (3, CHUNK + 3))
-            tail_logits, _ = one_by_one(model, tail, child)
+            _, child = one_by_one(model, tail[:, :2], child)
+            tail_logits, _ = model.decode(tail[:, 2:], child)
             assert torch.allclose(tail_logits[:, -1:], full(torch.cat([longer, tail], dim=1)), atol=1e-5)
         again, _ = model.decode(tokens[0], parent)
         assert torch.equal(again, children[0][0])
@@ -156,7 +169,8 @@ def test_a_step_costs_one_token_and_the_memory_is_projected_once(small_model: Bu
     model, source = small_model(), sources(1)
     lengths: list[int] = []
     projections: list[int] = []
-    for layer in model.decoder.layers:
+    layers: list[Any] = list(model.decoder.layers)
+    for layer in layers:
         layer.register_forward_pre_hook(lambda _, inputs: lengths.append(inputs[0].shape[1]))
         layer.cross_attention.kv.register_forward_hook(lambda *_: projections.append(1))
     with torch.no_grad():
@@ -182,10 +196,10 @@ def test_most_steps_copy_no_keys(small_model: Build) -> None:
     model, places = small_model(), set()
     with torch.no_grad():
         state = model.start(sources(1))
-        for _ in range(4 * CHUNK):
+        for _ in range(2 * CHUNK):
             _, state = model.decode(torch.tensor([[5]]), state)
             places.add(state.self_attention[0].keys.data_ptr())
-    assert len(places) <= 5
+    assert len(places) <= 4
 
 
 def test_a_source_of_one_token_is_as_good_alone_as_in_a_batch(small_model: Build) -> None:
@@ -200,7 +214,7 @@ def test_a_source_of_one_token_is_as_good_alone_as_in_a_batch(small_model: Build
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_steps_in_low_precision_stay_near(small_model: Build, dtype: torch.dtype) -> None:
     model, source = small_model(), sources()
-    target = torch.randint(4, 23, (3, STEPS))
+    target = torch.randint(4, 23, (3, 12))
     with torch.no_grad():
         expected = model(source, target)
         model.to(dtype)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -17,6 +18,11 @@ def fresh(initialisation: str = "fused-2017", **settings: int | bool) -> Transfo
     return Transformer(ModelConfig.from_mapping({"initialisation": initialisation, **values}))
 
 
+def first_layers(model: Transformer) -> tuple[Any, Any]:
+    """The first layer of the encoder and of the decoder."""
+    return model.encoder.layers[0], model.decoder.layers[0]
+
+
 def deviation(weight: Tensor) -> float:
     return float(weight.detach().std())
 
@@ -29,38 +35,38 @@ def uniform_with(weight: Tensor, std: float) -> bool:
 
 
 def test_matrices_of_the_paper() -> None:
-    model = fresh()
-    for attention in (model.encoder.layers[0].self_attention, model.decoder.layers[0].self_attention):
+    encoder, decoder = first_layers(fresh())
+    for attention in (encoder.self_attention, decoder.self_attention):
         for part in attention.qkv.weight.split(512):
             assert uniform_with(part, 0.03125)
         assert uniform_with(attention.o.weight, 0.0442)
-    cross = model.decoder.layers[0].cross_attention
+    cross = decoder.cross_attention
     assert uniform_with(cross.q.weight, 0.0442)
     for part in cross.kv.weight.split(512):
         assert uniform_with(part, 0.0361)
     assert uniform_with(cross.o.weight, 0.0442)
-    for layer in (model.encoder.layers[0], model.decoder.layers[0]):
+    for layer in (encoder, decoder):
         assert uniform_with(layer.feed_forward.w_1.weight, 0.0280)
         assert uniform_with(layer.feed_forward.w_2.weight, 0.0280)
 
 
 def test_separate_matrices_of_todays_tensor2tensor() -> None:
-    model = fresh("separate")
-    for part in model.encoder.layers[0].self_attention.qkv.weight.split(512):
+    encoder, decoder = first_layers(fresh("separate"))
+    for part in encoder.self_attention.qkv.weight.split(512):
         assert uniform_with(part, 0.0442)
-    for part in model.decoder.layers[0].cross_attention.kv.weight.split(512):
+    for part in decoder.cross_attention.kv.weight.split(512):
         assert uniform_with(part, 0.0442)
-    assert uniform_with(model.encoder.layers[0].feed_forward.w_1.weight, 0.0280)
+    assert uniform_with(encoder.feed_forward.w_1.weight, 0.0280)
 
 
 def test_parts_of_unlike_width_count_as_matrices_of_their_own() -> None:
-    model = fresh("separate", d_k=16, d_v=64)
+    encoder, decoder = first_layers(fresh("separate", d_k=16, d_v=64))
     narrow, wide = math.sqrt(2 / (512 + 128)), math.sqrt(2 / (512 + 512))
-    q, k, v = model.encoder.layers[0].self_attention.qkv.weight.split((128, 128, 512))
+    q, k, v = encoder.self_attention.qkv.weight.split((128, 128, 512))
     assert uniform_with(q, narrow)
     assert uniform_with(k, narrow)
     assert uniform_with(v, wide)
-    k, v = model.decoder.layers[0].cross_attention.kv.weight.split((128, 512))
+    k, v = decoder.cross_attention.kv.weight.split((128, 512))
     assert uniform_with(k, narrow)
     assert uniform_with(v, wide)
 

@@ -6,13 +6,14 @@ import copy
 import io
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from oracles import position, rotate, t2t_position
 from torch import Tensor
 
+from oracles import position, rotate, t2t_position
 from transduce.errors import DataError
 from transduce.model.config import ModelConfig
 from transduce.model.positional_encoding import PositionalEncoding, Rotary, sinusoids, t2t_sinusoids
@@ -135,7 +136,7 @@ def test_learned_table_says_where_it_ends(small_model: Build) -> None:
     ):
         model.encode(torch.full((1, 81), 5))
     _, state = model.decode(torch.full((1, 80), 5), model.start(torch.tensor([[5, 1]])))
-    with pytest.raises(DataError, match="a sequence of 81 tokens .* split or truncate the line"):
+    with pytest.raises(DataError, match=r"a sequence of 81 tokens .* split or truncate the line"):
         model.decode(torch.tensor([[5]]), state)
 
 
@@ -171,7 +172,7 @@ def test_rotary_adds_nothing_to_the_embeddings_and_leaves_cross_attention_alone(
     model = small_model(positions="rotary")
     x = torch.randn(1, 3, 16)
     assert model.source_positions(x) is x
-    layer = model.decoder.layers[0]
+    layer: Any = model.decoder.layers[0]
     assert layer.self_attention.rotary is not None
     assert layer.cross_attention.rotary is None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
-import oracles
 import pytest
 import torch
 from torch import Tensor, nn
 
+import oracles
 from transduce.model.config import ModelConfig
 from transduce.model.stacks import AddNorm
 from transduce.model.transformer import Transformer
@@ -118,7 +119,7 @@ def test_dropout_acts_on_the_sub_layers_output_alone(norm: str) -> None:
 def test_silent_layers_under_full_dropout_are_layer_norm_exactly(small_model: Build) -> None:
     model = small_model(dropout=1.0).train()
     x = torch.randn(2, 3, 16)
-    layer = model.encoder.layers[0]
+    layer: Any = model.encoder.layers[0]
     assert torch.equal(layer(x, None), layer.add_norm_2.norm(layer.add_norm_1.norm(x)))
 
 

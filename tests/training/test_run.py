@@ -188,7 +188,7 @@ def test_settings_that_make_no_sense_are_refused_before_any_file_is_read(
 
 def test_a_run_is_never_overwritten_by_accident(tmp_path: Path) -> None:
     _train(tmp_path, max_steps=2)
-    with pytest.raises(UsageError, match="already holds a run.*--resume.*--overwrite"):
+    with pytest.raises(UsageError, match=r"already holds a run.*--resume.*--overwrite"):
         _train(tmp_path, max_steps=2)
     with pytest.raises(ConfigError, match=r"another run.*training.seed was 1, is 2"):
         _train(tmp_path, max_steps=4, seed=2, resume=True)

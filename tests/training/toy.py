@@ -1,4 +1,4 @@
-"""A toy corpus for whole runs: lists of digits as words, translated into another alphabet in reverse order."""
+"""A toy corpus for whole runs: lists of digits as words, translated and reversed."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-ENGLISH = "one two three four five six seven eight nine".split()
-GERMAN = "eins zwei drei vier fünf sechs sieben acht neun".split()
+ENGLISH = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
+GERMAN = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
 
 def write_toy(folder: Path, pairs: int = 200, seed: int = 1, longest: int = 8) -> tuple[Path, Path]:

@@ -10,7 +10,8 @@ import typer
 
 def average(
     folders: Annotated[
-        list[Path], typer.Argument(metavar="FOLDER...", help="Checkpoint or model folders, or one run's folder.")
+        list[Path],
+        typer.Argument(metavar="FOLDER...", help="Checkpoint or model folders, or one run's folder."),
     ],
     *,
     output: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to make.")],

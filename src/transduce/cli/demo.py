@@ -23,7 +23,9 @@ def demo(
     pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 100_000,
     minutes: Annotated[float, typer.Option(help="Training time.")] = 3.4,
     seed: Annotated[int, typer.Option(help="Seed of corpus and training.")] = 1,
-    short: Annotated[bool, typer.Option("--short", help="A quarter of a minute: shows the path, not the quality.")] = False,
+    short: Annotated[
+        bool, typer.Option("--short", help="A quarter of a minute: shows the path, not the quality.")
+    ] = False,
 ) -> None:
     """Generate a corpus, train a tiny model, translate unseen sentences, and show where it looks."""
     from transduce import machine
@@ -35,4 +37,6 @@ def demo(
         pairs, minutes = min(pairs, 5_000), min(minutes, 0.25)
     settings = {"training": {"max_minutes": minutes, "seed": seed}}
     result = run(output, pairs=pairs, seed=seed, settings=settings)
-    print(NEXT.format(command="./run transduce" if Path("run").exists() else "transduce", model=result.folder))
+    print(
+        NEXT.format(command="./run transduce" if Path("run").exists() else "transduce", model=result.folder)
+    )

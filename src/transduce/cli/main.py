@@ -27,7 +27,7 @@ from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.errors import TransduceError
 
-# What it does, what runs, an example: in the order in which a new user meets them.
+# What it does, what runs, an example: in the order in which a new user meets them (typer lists groups last).
 _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
     "demo": ("See it work: a corpus, a model and translations in minutes.", demo, "demo"),
     "train": (
@@ -46,12 +46,12 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         average,
         "average run --last 5 --output averaged",
     ),
+    "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
     "corpus": (
         "Generate the embedded parallel corpus.",
         corpus,
         "corpus generate --pairs 10000 --seed 1 --output corpus",
     ),
-    "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
 }
 
 
@@ -82,10 +82,11 @@ def build_app() -> typer.Typer:
     )
     app.callback()(_transduce)
     for name, (summary, command, example) in _COMMANDS.items():
+        shown = f"Example: transduce {example}"
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name, short_help=summary)
+            app.add_typer(command, name=name, short_help=summary, epilog=shown)
         else:
-            app.command(name, short_help=summary, epilog=f"Example: transduce {example}")(command)
+            app.command(name, short_help=summary, epilog=shown)(command)
     return app
 
 

@@ -15,23 +15,37 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         Path | None, typer.Argument(metavar="[CONFIG]", help="A TOML file with [data], [model], [training].")
     ] = None,
     *,
-    source: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Source text; may be repeated.")] = None,
+    source: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Source text; may be repeated.")
+    ] = None,
     target: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Its translation, line by line; as often as --source.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Its translation, line by line; as often as --source."),
     ] = None,
     tsv: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Source, tab, target on each line; may be repeated.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Source, tab, target on each line; may be repeated."),
     ] = None,
-    valid_source: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Validation source text.")] = None,
+    valid_source: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Validation source text.")
+    ] = None,
     valid_target: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Its translation.")] = None,
     output: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to make.")],
-    preset: Annotated[str, typer.Option(help="A named recipe, e.g. tiny or paper-base; default: by the data.")] = "",
+    preset: Annotated[
+        str, typer.Option(help="A named recipe, e.g. tiny or paper-base; default: by the data.")
+    ] = "",
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="A.B=C", help="Any setting, e.g. training.max_minutes=30; may be repeated."),
+        typer.Option(
+            "--set", metavar="A.B=C", help="Any setting, e.g. training.max_minutes=30; may be repeated."
+        ),
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the newest checkpoint in --output.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the run that --output holds.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the newest checkpoint in --output.")
+    ] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace the run that --output holds.")
+    ] = False,
 ) -> None:
     """Train a translator from parallel text. Ctrl-C saves; --resume goes on."""
     from transduce import machine
@@ -40,7 +54,13 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     from transduce.config import merge, parse_assignment, read_toml
     from transduce.training.run import train as run
 
-    files = {"source": source, "target": target, "tsv": tsv, "valid_source": valid_source, "valid_target": valid_target}
+    files = {
+        "source": source,
+        "target": target,
+        "tsv": tsv,
+        "valid_source": valid_source,
+        "valid_target": valid_target,
+    }
     flags = {"data": {name: [str(path) for path in paths] for name, paths in files.items() if paths}}
     settings = merge(
         read_toml(config) if config else {},

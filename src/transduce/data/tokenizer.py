@@ -40,6 +40,8 @@ class Tokenizer:
         self.model_bytes = model_bytes
         self.sha256 = hashlib.sha256(model_bytes).hexdigest()
         try:
+            if not model_bytes:
+                raise ValueError  # old releases of the library crash the process
             processor: Any = sentencepiece.SentencePieceProcessor(model_proto=model_bytes)
         except (RuntimeError, TypeError, ValueError):
             raise DataError(f"{name}: not a sentencepiece model; was it cut short or replaced?") from None

@@ -64,7 +64,9 @@ def _recorded(model: torch.nn.Module) -> Iterator[dict[Any, Tensor]]:
     def record(module: MultiHeadAttention, arguments: tuple[Any, ...]) -> None:
         weights[module] = module.weights(*arguments)[0].float().cpu()
 
-    handles = [m.register_forward_pre_hook(record) for m in model.modules() if isinstance(m, MultiHeadAttention)]
+    handles = [
+        m.register_forward_pre_hook(record) for m in model.modules() if isinstance(m, MultiHeadAttention)
+    ]
     try:
         yield weights
     finally:

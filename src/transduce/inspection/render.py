@@ -16,7 +16,7 @@ def attention_grid(
 ) -> str:
     """A grid with one shade per weight: rows look at columns, whose labels stand on end above them.
 
-    A shade stands for a quarter of the whole: blank below 1/8, full from 7/8. Wider than ``width`` characters,
+    A shade stands for a quarter of the whole: blank below 1/8, full from 7/8. Beyond ``width`` characters
     columns are cut off with a note.
     """
     rows, columns = [_label(r) for r in rows], [_label(c) for c in columns]

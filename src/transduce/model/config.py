@@ -5,12 +5,11 @@ Every setting that the paper does not have is off by default; `docs/departures.m
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from transduce.config import build, unknown_name
 from transduce.errors import ConfigError
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -121,9 +120,7 @@ class ModelConfig:
         Raises ConfigError for an unknown name or override.
         """
         if name not in NAMED:
-            near = difflib.get_close_matches(name, NAMED, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"choose one of {', '.join(NAMED)}"
-            raise ConfigError(f"there is no model configuration {name!r}; {hint}")
+            raise unknown_name(name, NAMED, "model configuration")
         return cls.from_mapping({**NAMED[name], **overrides, "vocabulary": vocabulary})
 
     @classmethod
@@ -133,23 +130,9 @@ class ModelConfig:
         Raises ConfigError for a field that does not exist or has the wrong type, and where the vocabulary's
         size is missing.
         """
-        names = {field.name: str(field.type) for field in dataclasses.fields(cls)}
-        for name in values:
-            if name not in names:
-                near = difflib.get_close_matches(name, names, n=1)
-                every = ", ".join(sorted(names))
-                hint = f"did you mean {near[0]!r}?" if near else f"the settings are {every}"
-                raise ConfigError(f"there is no model setting {name!r}; {hint}")
         if "vocabulary" not in values:
             raise ConfigError("model.vocabulary is missing; it must be the number of the tokenizer's pieces")
-        return cls(**{name: _typed(name, names[name], value) for name, value in values.items()})
-
-
-def _typed(name: str, kind: str, value: Any) -> Any:
-    kinds: dict[str, Any] = {"int": int, "float": float | int, "bool": bool, "str": str}
-    if not isinstance(value, kinds[kind]) or isinstance(value, bool) != (kind == "bool"):
-        raise ConfigError(f"model.{name} is {value!r}; it must be {'an' if kind == 'int' else 'a'} {kind}")
-    return float(value) if kind == "float" else value
+        return build(cls, values, "model")
 
 
 _BIG: dict[str, Any] = {"d_model": 1024, "d_ff": 4096, "heads": 16, "dropout": 0.3}

@@ -21,8 +21,8 @@ from transduce.training.settings import stored_settings
 def average(paths: Sequence[str | Path]) -> dict[str, Tensor]:
     """The element-wise mean of the parameters in several folders' ``model.safetensors``.
 
-    Sums are in float64 and are rounded once, to the type of the first; a tied matrix is one tensor in the files
-    and stays one. Raises BundleError where the files are not of one model.
+    Sums are in float64 and are rounded once, to the type of the first; a tied matrix is one tensor in the
+    files and stays one. Raises BundleError where the files are not of one model.
     """
     if not paths:
         raise UsageError("there is nothing to average: name at least one checkpoint or model folder")
@@ -75,10 +75,18 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
     config, tokenizer, training = parts[0]
     for path, (other, other_tokenizer, _) in zip(paths, parts, strict=True):
         if other_tokenizer.sha256 != tokenizer.sha256:
-            raise BundleError(f"{path}: has another tokenizer than {paths[0]}; only models of one vocabulary average")
+            raise BundleError(
+                f"{path}: has another tokenizer than {paths[0]}; only models of one vocabulary average"
+            )
         if other != config:
             raise BundleError(f"{path}: has another model configuration than {paths[0]}")
-    save_bundle(output, weights, config, tokenizer, {**training, "averaged": [str(path) for path in paths], "scores": {}})
+    save_bundle(
+        output,
+        weights,
+        config,
+        tokenizer,
+        {**training, "averaged": [str(path) for path in paths], "scores": {}},
+    )
     return paths
 
 

@@ -46,7 +46,9 @@ class Checkpoints:
         steps = self.steps()
         return self.path(steps[-1]) if steps else None
 
-    def save(self, step: int, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]) -> Path:
+    def save(
+        self, step: int, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
+    ) -> Path:
         """The new checkpoint's folder; on return it is on the disk.
 
         Everything is written and synced under a temporary name, then renamed in one operation. Raises
@@ -58,7 +60,9 @@ class Checkpoints:
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            save_file({name: p.detach() for name, p in model.named_parameters()}, temporary / "model.safetensors")
+            save_file(
+                {name: p.detach() for name, p in model.named_parameters()}, temporary / "model.safetensors"
+            )
             save_file(_optimizer_tensors(model, optimizer), temporary / "optimizer.safetensors")
             for name in ("model.safetensors", "optimizer.safetensors"):
                 sync_file(temporary / name)
@@ -86,9 +90,13 @@ class Checkpoints:
             weights = load_file(path / "model.safetensors")
             moments = load_file(path / "optimizer.safetensors")
         except (OSError, ValueError, SafetensorError) as error:
-            raise TrainingError(f"{path}: the checkpoint is damaged ({error}); remove it to use the one before") from error
+            raise TrainingError(
+                f"{path}: the checkpoint is damaged ({error}); remove it to use the one before"
+            ) from error
         if state.get("format") != FORMAT:
-            raise TrainingError(f"{path}: checkpoint format {state.get('format')!r}; this version reads {FORMAT}")
+            raise TrainingError(
+                f"{path}: checkpoint format {state.get('format')!r}; this version reads {FORMAT}"
+            )
         _load_parameters(path, model, weights)
         _load_optimizer(model, optimizer, moments)
         return state
@@ -97,8 +105,12 @@ class Checkpoints:
 def _load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) -> None:
     parameters = dict(model.named_parameters())
     if {n: p.shape for n, p in parameters.items()} != {n: w.shape for n, w in weights.items()}:
-        odd = sorted(set(parameters) ^ set(weights)) or [n for n, p in parameters.items() if p.shape != weights[n].shape]
-        raise TrainingError(f"{path}: the checkpoint is of another model: {odd[0]} differs; restore the old settings")
+        odd = sorted(set(parameters) ^ set(weights)) or [
+            n for n, p in parameters.items() if p.shape != weights[n].shape
+        ]
+        raise TrainingError(
+            f"{path}: the checkpoint is of another model: {odd[0]} differs; restore the old settings"
+        )
     with torch.no_grad():
         for name, parameter in parameters.items():
             parameter.copy_(weights[name])

@@ -47,35 +47,49 @@ class TrainingConfig:
     threads: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("batch_tokens", "report_every", "average"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
-        limits = ("max_steps", "max_epochs", "max_minutes", "patience", "micro_batch_tokens", "rate", "warmup")
-        for name in (*limits, "save_every", "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
-        if self.schedule not in SCHEDULES:
-            raise ConfigError(f"training.schedule is {self.schedule!r}; choose one of {', '.join(SCHEDULES)}")
-        if self.metric not in METRICS:
-            raise ConfigError(f"training.metric is {self.metric!r}; choose one of {', '.join(METRICS)}")
-        if not 0.0 <= self.label_smoothing < 1.0:
-            raise ConfigError(f"training.label_smoothing is {self.label_smoothing}; it must be at least 0, below 1")
-        for name in ("beta_1", "beta_2"):
-            if not 0.0 <= getattr(self, name) < 1.0:
-                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
-        if self.epsilon <= 0:
-            raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")
+        self._check_ranges()
+        for name, choices in (("schedule", SCHEDULES), ("metric", METRICS)):
+            if getattr(self, name) not in choices:
+                raise ConfigError(
+                    f"training.{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}"
+                )
         if self.schedule == "paper" and self.warmup < 1:
             raise ConfigError("training.warmup is 0; the paper's schedule needs at least 1 step of it")
         if self.schedule == "constant" and self.rate == 0:
             raise ConfigError("training.schedule is 'constant' without training.rate; set it, e.g. 1e-4")
-        if self.schedule == "linear" and not (self.max_steps or self.max_epochs or self.max_minutes):
-            raise ConfigError(
-                "training.schedule is 'linear' without an end: set training.max_steps, max_epochs or max_minutes"
-            )
-        if not self.save_every and not (self.max_steps or self.max_epochs or self.max_minutes):
-            raise ConfigError("training.save_every is 0 (by share of the run) but the run has no length; set it")
-        if not (self.max_steps or self.max_epochs or self.max_minutes or self.patience):
-            raise ConfigError(
-                "nothing ends this run: set training.max_steps, max_epochs, max_minutes or patience above 0"
-            )
+        if not (self.max_steps or self.max_epochs or self.max_minutes):
+            if self.schedule == "linear":
+                raise ConfigError(
+                    "training.schedule is 'linear' without an end: set training.max_steps, max_epochs or "
+                    "max_minutes"
+                )
+            if not self.save_every:
+                raise ConfigError(
+                    "training.save_every is 0 (by share of the run) but the run has no length; set it"
+                )
+            if not self.patience:
+                raise ConfigError(
+                    "nothing ends this run: set training.max_steps, max_epochs, max_minutes or patience"
+                )
+
+    def _check_ranges(self) -> None:
+        for name in ("batch_tokens", "report_every", "average"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
+        limits = (
+            "max_steps",
+            "max_epochs",
+            "max_minutes",
+            "patience",
+            "micro_batch_tokens",
+            "rate",
+            "warmup",
+        )
+        for name in (*limits, "save_every", "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
+        for name in ("label_smoothing", "beta_1", "beta_2"):
+            if not 0.0 <= getattr(self, name) < 1.0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
+        if self.epsilon <= 0:
+            raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")

@@ -18,7 +18,9 @@ class RunLog:
 
     def __init__(self, path: str | Path, stream: IO[str] | None = None, *, quiet: bool = False) -> None:
         self.path = Path(path)
-        self.console = Console(file=stream or sys.stderr, highlight=False, markup=False, soft_wrap=True, quiet=quiet)
+        self.console = Console(
+            file=stream or sys.stderr, highlight=False, markup=False, soft_wrap=True, quiet=quiet
+        )
         self._progress: Progress | None = None
 
     def say(self, line: str) -> None:
@@ -35,7 +37,10 @@ class RunLog:
         """Nothing; a progress bar appears if the stream is a terminal."""
         if self.console.is_terminal:
             self._progress = Progress(
-                BarColumn(bar_width=24), TextColumn("{task.description}"), console=self.console, transient=True
+                BarColumn(bar_width=24),
+                TextColumn("{task.description}"),
+                console=self.console,
+                transient=True,
             )
             self._progress.add_task("", total=1.0)
             self._progress.start()

@@ -1,7 +1,7 @@
 """Section 5.4: label smoothing. The true class keeps 1 - epsilon, the other V - 1 classes share epsilon.
 
-The loss takes the decoder's features and the output matrix, not logits: logits for a few hundred tokens at a
-time are turned into loss and gradient at once, so that no (tokens x vocabulary) array is ever kept.
+The loss takes the decoder's features and the output matrix, not logits: logits for a few hundred tokens at
+a time are turned into loss and gradient at once, so that no (tokens x vocabulary) array is ever kept.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CHUNK_LOGITS = 1 << 22
 
 @dataclass(frozen=True)
 class Loss:
-    """``smoothed``: what training lowers, times ``scale``; ``nll``: the plain negative log-likelihood, summed."""
+    """``smoothed``: what training lowers, times ``scale``; ``nll``: the plain one, summed."""
 
     smoothed: Float[Tensor, ""]
     nll: Float[Tensor, ""]
@@ -39,7 +39,11 @@ def smoothed_cross_entropy(
     With ``scale`` = 1 / (target tokens of the whole update) the gradients of its micro-batches add up to that
     of one large batch. Padding adds exactly nothing.
     """
-    dtype = torch.get_autocast_dtype(features.device.type) if torch.is_autocast_enabled(features.device.type) else None
+    dtype = (
+        torch.get_autocast_dtype(features.device.type)
+        if torch.is_autocast_enabled(features.device.type)
+        else None
+    )
     smoothed, nll = _FusedCrossEntropy.apply(  # type: ignore[no-untyped-call]
         features, output, targets, (smoothing, pad_id, scale, dtype or features.dtype)
     )
@@ -47,8 +51,8 @@ def smoothed_cross_entropy(
 
 
 def plain_smoothed_cross_entropy(
-    logits: Float[Tensor, "tokens vocabulary"], targets: Int[Tensor, "tokens"], smoothing: float
-) -> Float[Tensor, "tokens"]:
+    logits: Float[Tensor, "tokens vocabulary"], targets: Int[Tensor, tokens], smoothing: float
+) -> Float[Tensor, tokens]:
     """The same written plainly, per token: the oracle, and what scores given translations."""
     log_p = logits.float().log_softmax(-1)
     other = smoothing / (logits.shape[-1] - 1)
@@ -58,7 +62,9 @@ def plain_smoothed_cross_entropy(
 
 class _FusedCrossEntropy(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, features: Tensor, output: Tensor, targets: Tensor, how: tuple[Any, ...]) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, features: Tensor, output: Tensor, targets: Tensor, how: tuple[Any, ...]
+    ) -> tuple[Tensor, Tensor]:
         smoothing, pad_id, scale, dtype = how
         real = (targets.reshape(-1) != pad_id).nonzero().squeeze(1)
         x = features.reshape(-1, features.shape[-1]).index_select(0, real).to(dtype)
@@ -84,7 +90,11 @@ class _FusedCrossEntropy(torch.autograd.Function):
                 if needs_gradient:
                     # d loss / d logits = p - (1 - smoothing - other) [true] - other; the last, constant term
                     # is added to the two products afterwards.
-                    p = log_p.exp_().scatter_add_(1, goal, torch.full_like(log_true, smoothing + other - 1)).to(dtype)
+                    p = (
+                        log_p.exp_()
+                        .scatter_add_(1, goal, torch.full_like(log_true, smoothing + other - 1))
+                        .to(dtype)
+                    )
                     torch.mm(p, matrix, out=d_x[begin : begin + rows])
                     d_matrix += p.t() @ part
         if needs_gradient:

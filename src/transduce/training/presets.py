@@ -1,7 +1,7 @@
 """Named recipes: what training changes beside the named model of the same name, one line each.
 
-The paper writes a checkpoint every 10 minutes: 1,500 updates of 0.4 s for base, 600 of 1.0 s for big. Table 3
-was measured without averaging.
+The paper writes a checkpoint every 10 minutes: 1,500 updates of 0.4 s for base, 600 of 1.0 s for big. Table
+3 was measured without averaging.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from transduce.config import unknown_name
 from transduce.model.config import NAMED
 
 _BIG: dict[str, Any] = {"max_steps": 300_000, "average": 20, "save_every": 600}
-# For small corpora: small batches, a high rate that falls to 0 at the end of the run, checkpoints by its share.
+# For small corpora: small batches, a high rate that falls to 0 at the run's end, checkpoints by its share.
 _SMALL_DATA: dict[str, Any] = {
     "batch_tokens": 2048, "schedule": "linear", "rate": 3e-3, "warmup": 300, "max_steps": 0, "save_every": 0,
     "average": 3,
@@ -21,7 +21,27 @@ _SMALL_DATA: dict[str, Any] = {
 RECIPES: dict[str, dict[str, Any]] = {
     "paper-big": _BIG,
     "paper-big-enfr": _BIG,
-    **{row: {"average": 1} for row in "A1 A2 A3 A4 B1 B2 C1 C2 C3 C4 C5 C6 C7 D1 D2 E".split()},
+    **{
+        row: {"average": 1}
+        for row in [
+            "A1",
+            "A2",
+            "A3",
+            "A4",
+            "B1",
+            "B2",
+            "C1",
+            "C2",
+            "C3",
+            "C4",
+            "C5",
+            "C6",
+            "C7",
+            "D1",
+            "D2",
+            "E",
+        ]
+    },
     "D3": {"average": 1, "label_smoothing": 0.0},
     "D4": {"average": 1, "label_smoothing": 0.2},
     "big": {**_BIG, "average": 1},
@@ -46,7 +66,7 @@ def automatic_preset(pairs: int, device: str) -> str:
 
 
 def automatic_epochs(pairs: int) -> int:
-    """How often a small model should see a corpus of so many pairs: about 100 times 1,000 pairs, 30 times 30,000."""
+    """How often a small model should see a corpus: about 100 times 1,000 pairs, 30 times 30,000."""
     for limit, epochs in ((2_000, 100), (10_000, 50), (50_000, 30), (200_000, 15), (1_000_000, 8)):
         if pairs < limit:
             return epochs

@@ -1,7 +1,8 @@
-"""`train`: from settings to a model folder. Read from top to bottom, it tells which object is made of which."""
+"""`train`: from settings to a model folder. Read top to bottom, it tells which object is made of which."""
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,19 +13,16 @@ import torch
 
 import transduce
 from transduce import machine
-from transduce.bundle import Bundle, save_bundle
 from transduce.config import Settings, merge
 from transduce.data.batching import Batching
 from transduce.data.corpora import count_pairs
 from transduce.data.prepare import Prepared, prepare
-from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, TrainingError, UsageError
-from transduce.evaluation.scores import score
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
-from transduce.training.averaging import average
 from transduce.training.checkpoint import Checkpoints
+from transduce.training.finish import finish
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
 from transduce.training.settings import (
@@ -36,7 +34,7 @@ from transduce.training.settings import (
     stored_settings,
 )
 from transduce.training.trainer import Trainer
-from transduce.training.validation import validate, validation_loss
+from transduce.training.validation import validate
 
 PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
 
@@ -75,7 +73,10 @@ def train(
         "source": [str(p) for p in ([source] if isinstance(source, str | Path) else source)],
         "target": [str(p) for p in ([target] if isinstance(target, str | Path) else target)],
     }
-    flags: Settings = {"data": {n: v for n, v in files.items() if v}, **({"preset": preset} if preset else {})}
+    flags: Settings = {
+        "data": {n: v for n, v in files.items() if v},
+        **({"preset": preset} if preset else {}),
+    }
     given = merge(expand(settings or {}), flags)
     stored = stored_settings(folder) if resume else {}
     given = merge(stored, given)
@@ -127,7 +128,7 @@ class _Run:
             model,
             optimizer,
             data.train,
-            config,
+            dataclasses.replace(config, precision=self.precision),
             batching=batching,
             checkpoints=checkpoints,
             log=self.log,
@@ -140,42 +141,50 @@ class _Run:
                 precision=self.precision,
             ),
         )
-        trainer.precision = self.precision
         if resume and trainer.resume():
             say(f"resuming after update {trainer.progress.step:,}")
         write_json(self.folder / "settings.json", self.settings.as_dict())
         reason = trainer.run()
-        say(f"training ended: {reason}; {trainer.progress.step:,} updates in {duration(trainer.progress.seconds)}")
-        return self._finish(trainer, data, model, reason)
+        p = trainer.progress
+        say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
+        scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
+        return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
 
-    def _describe(self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints) -> None:
+    def _describe(
+        self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
+    ) -> None:
         config, say = self.config, self.log.say
-        updates = len(batching.epoch(0))
-        source, target = (
-            int(x.sum()) / updates for x in (data.train.source_lengths, data.train.target_lengths)
-        )
-        size = model.parameter_count() * 4
-        needed = 3 * size * (config.average + 2)
-        free = shutil.disk_usage(self.folder).free
+        updates, parameters = len(batching.epoch(0)), model.parameter_count()
+        lengths = data.train.source_lengths, data.train.target_lengths
+        source, target = (int(side.sum()) / updates for side in lengths)
         say(
-            f"model {self.settings.preset}: {model.parameter_count():,} parameters, vocabulary "
+            f"model {self.settings.preset}: {parameters:,} parameters, vocabulary "
             f"{data.tokenizer.vocabulary:,}; {self.device}, {self.precision}, {torch.get_num_threads()} threads"
         )
-        say(f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; {updates:,} updates an epoch")
+        say(
+            f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "
+            f"{updates:,} updates an epoch"
+        )
         if self.settings.preset.startswith("paper") and min(source, target) < FEW_TOKENS:
-            say(f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; raise training.batch_tokens")
-        say(f"checkpoints will take up to {needed / 2**20:,.0f} MiB; {free / 2**20:,.0f} MiB are free")
+            say(
+                f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; "
+                "raise training.batch_tokens"
+            )
+        # Weights and Adam's two moments, for those kept, the best and the one being written.
+        needed = 12 * parameters * (config.average + 2) / 2**20
+        free = shutil.disk_usage(self.folder).free / 2**20
+        say(f"checkpoints will take up to {needed:,.0f} MiB; {free:,.0f} MiB are free")
         if needed > free:
             raise TrainingError(
-                f"{checkpoints.folder}: checkpoints need {needed / 2**20:,.0f} MiB but {free / 2**20:,.0f} MiB are "
-                "free; make room, lower training.average or choose another --output"
+                f"{checkpoints.folder}: checkpoints need {needed:,.0f} MiB but {free:,.0f} MiB are free; "
+                "make room, lower training.average or choose another --output"
             )
         self.log.write(
             "start",
             {
                 "transduce": transduce.__version__,
                 "settings": self.settings.as_dict(),
-                "parameters": model.parameter_count(),
+                "parameters": parameters,
                 "device": self.device,
                 "precision": self.precision,
                 "source_tokens_per_update": source,
@@ -185,71 +194,28 @@ class _Run:
             },
         )
 
-    def _finish(self, trainer: Trainer, data: Prepared, model: Transformer, reason: str) -> TrainingResult:
-        """The result, with the average of the last checkpoints written as the model folder."""
-        config, p = self.config, trainer.progress
-        averaged = [trainer.checkpoints.path(step) for step in trainer.checkpoints.steps()[-config.average :]]
-        weights = average(averaged)
-        with torch.no_grad():
-            for name, parameter in model.named_parameters():
-                parameter.copy_(weights[name])
-        scores: dict[str, Any] = {}
-        if trainer.interrupted is None:
-            scores = self._final_scores(model, data)
-        training = {
-            "recipe": {**self.settings.as_dict(), "precision": self.precision, "device": self.device},
-            "ended": reason,
-            "steps": p.step,
-            "epochs": round(p.target_tokens / max(1, int(data.train.target_lengths.sum())), 3),
-            "seconds": round(p.seconds, 1),
-            "source_tokens": p.source_tokens,
-            "target_tokens": p.target_tokens,
-            "averaged": [path.name for path in averaged],
-            "scores": scores,
-            "data": data.report.to_dict(),
-        }
-        save_bundle(self.folder, model, model.config, data.tokenizer, training)
-        self.log.write("end", {"reason": reason, "step": p.step, "seconds": p.seconds, "scores": scores})
-        self.log.say(f"model of the last {len(averaged)} checkpoints averaged: {self.folder}")
-        return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
-
-    def _final_scores(self, model: Transformer, data: Prepared) -> dict[str, Any]:
-        """Scores of the final model on the validation set, as `transduce evaluate` would give them."""
-        model.eval()
-        pairs = data.valid_pairs[: self.config.valid_lines]
-        translator = Translator(Bundle(model=model, tokenizer=data.tokenizer, training={}, path=None), device=self.device)
-        outputs = translator.translate([pair.source for pair in pairs])
-        result = score(outputs, [pair.target for pair in pairs], ter=False)
-        loss = validation_loss(model, data.valid, device=self.device, precision=self.precision)
-        exact = sum(o == pair.target for o, pair in zip(outputs, pairs, strict=True)) / len(pairs)
-        self.log.say(
-            f"validation, beam 4: BLEU {result.bleu:.2f}, chrF {result.chrf:.2f}, exact {exact:.1%} ({result.signature})"
-        )
-        return {
-            "set": "validation",
-            "lines": len(pairs),
-            "bleu": result.bleu,
-            "chrf": result.chrf,
-            "exact": exact,
-            "loss": loss,
-            "signature": result.signature,
-            "beam": 4,
-            "alpha": 0.6,
-        }
-
 
 def _make_room(folder: Path, *, overwrite: bool) -> None:
     """Nothing; raises UsageError where the folder holds a run or model that would be lost."""
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{folder}: is a file; --output must name a folder")
-    taken = [name for name in ("settings.json", "checkpoints", "model.safetensors") if (folder / name).exists()]
+    taken = [
+        name for name in ("settings.json", "checkpoints", "model.safetensors") if (folder / name).exists()
+    ]
     if taken and not overwrite:
         raise UsageError(
-            f"{folder}: already holds a run ({taken[0]}); use --resume to go on with it, --overwrite to replace it, "
-            "or another --output"
+            f"{folder}: already holds a run ({taken[0]}); use --resume to go on with it, --overwrite to "
+            "replace it, or another --output"
         )
     if taken:
         for name in ("checkpoints", "data"):
             shutil.rmtree(folder / name, ignore_errors=True)
-        for name in ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json"):
+        for name in (
+            "settings.json",
+            "log.jsonl",
+            "config.json",
+            "model.safetensors",
+            "tokenizer.model",
+            "training.json",
+        ):
             (folder / name).unlink(missing_ok=True)

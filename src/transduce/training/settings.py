@@ -19,7 +19,17 @@ from transduce.training.presets import automatic_epochs, automatic_preset, recip
 SECTIONS = ("preset", "data", "model", "training")
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 # What may change when a run goes on: when it ends and what it tells, not what it learns.
-FREE = (*LIMITS, "save_every", "valid_every", "valid_lines", "report_every", "average", "device", "threads", "metric")
+FREE = (
+    *LIMITS,
+    "save_every",
+    "valid_every",
+    "valid_lines",
+    "report_every",
+    "average",
+    "device",
+    "threads",
+    "metric",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +50,9 @@ class RunSettings:
         """Plain values, as JSON holds them and `resolve` takes them back."""
         return {
             "preset": self.preset,
-            "data": {n: list(v) if isinstance(v, tuple) else v for n, v in dataclasses.asdict(self.data).items()},
+            "data": {
+                n: list(v) if isinstance(v, tuple) else v for n, v in dataclasses.asdict(self.data).items()
+            },
             "model": dict(self.model),
             "training": dataclasses.asdict(self.training),
         }

@@ -49,7 +49,7 @@ def precision_context(device: str, precision: str) -> AbstractContextManager[Any
 def batch_loss(
     model: Transformer, batch: Batch, *, smoothing: float, scale: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The smoothed loss, summed over the batch's target tokens and multiplied by ``scale``, and the plain NLL."""
+    """The smoothed loss, summed over the batch's target tokens and times ``scale``, and the plain NLL."""
     features, _ = model.features(batch.target_in, model.start(batch.source))
     loss = smoothed_cross_entropy(
         features,
@@ -81,7 +81,7 @@ def update(
     for batch in micro_batches:
         with precision_context(str(batch.source.device), precision):
             loss, plain = batch_loss(model, batch, smoothing=config.label_smoothing, scale=1.0 / tokens)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         smoothed += float(loss.detach()) * tokens
         nll += float(plain)
     gradients = [p.grad for p in model.parameters() if p.grad is not None]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -18,8 +16,16 @@ from transduce.errors import TrainingError
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
-from transduce.training.log import RunLog, duration
+from transduce.training.log import RunLog
 from transduce.training.optimizer import learning_rate
+from transduce.training.report import (
+    Progress,
+    Window,
+    train_line,
+    train_values,
+    validation_lines,
+    validation_values,
+)
 from transduce.training.step import Updated, update
 from transduce.training.validation import Validation, to_batch
 
@@ -28,25 +34,10 @@ NON_FINITE_LIMIT = 3
 AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
 
-@dataclass
-class Progress:
-    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch."""
-
-    step: int = 0
-    epoch: int = 0
-    position: int = 0
-    seconds: float = 0.0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    best: dict[str, Any] = field(default_factory=dict)
-    without_better: int = 0
-    non_finite: int = 0
-
-
 class Trainer:
     """Trains ``model`` on ``shards`` until a limit is reached or a signal arrives.
 
-    ``validate`` is called with no arguments and returns the scores of the model as it stands.
+    ``config.precision`` is decided: bf16 or fp32. ``validate`` is called with no arguments and returns the scores of the model as it stands.
     """
 
     def __init__(
@@ -67,7 +58,7 @@ class Trainer:
         self.device = str(next(model.parameters()).device)
         self.precision = config.precision
         self.interrupted: int | None = None
-        self._window = _Window()
+        self._window = Window()
         self._bad_in_a_row = 0
         self._validated_at = self._saved_at = -1
         self._done_before = 0.0
@@ -132,7 +123,10 @@ class Trainer:
     def done(self) -> float:
         """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
         p, c = self.progress, self.config
-        shares = [p.step / c.max_steps if c.max_steps else 0.0, p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0]
+        shares = [
+            p.step / c.max_steps if c.max_steps else 0.0,
+            p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0,
+        ]
         if c.max_epochs:
             tokens = int(self.batching.target_lengths.sum())
             shares.append(p.target_tokens / (tokens * c.max_epochs))
@@ -165,7 +159,8 @@ class Trainer:
             newest = self.checkpoints.newest()
             raise TrainingError(
                 f"loss or gradient was not finite in {NON_FINITE_LIMIT} updates in a row, up to step {step}; "
-                f"lower training.rate or use training.precision=fp32, then --resume (last good: {newest or 'none'})"
+                f"lower training.rate or use training.precision=fp32, then --resume "
+                f"(last good: {newest or 'none'})"
             )
 
     def _validate_and_save(self, *, final: bool = False) -> None:
@@ -198,65 +193,26 @@ class Trainer:
         value = scores.bleu if c.metric == "bleu" else -scores.loss
         better = value is not None and (not p.best or value > p.best["value"])
         if better:
-            p.best, p.without_better = {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss}, 0
+            p.best, p.without_better = (
+                {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss},
+                0,
+            )
         elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
             p.without_better += 1
-        self.log.write(
-            "validation",
-            {
-                "step": p.step,
-                "loss": scores.loss,
-                "perplexity": scores.perplexity,
-                "bleu": scores.bleu,
-                "signature": scores.signature,
-                "beam": 1,
-                "seconds": p.seconds,
-                "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
-            },
-        )
-        self.log.say(
-            f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, "
-            + ("BLEU not measured yet" if scores.bleu is None else f"BLEU {scores.bleu:.2f} (greedy)")
-            + (", best so far" if better else "")
-        )
-        for source, reference, translation in scores.samples:
-            self.log.say(f"    source      {source}\n    reference   {reference}\n    translation {translation}")
+        self.log.write("validation", validation_values(p, scores))
+        for line in validation_lines(p, scores, better=better):
+            self.log.say(line)
         return better
 
     def _report(self, rate: float) -> None:
-        p, w = self.progress, self._window
-        loss = w.nll / max(w.target_tokens, 1)
-        values = {
-            "step": p.step,
-            "epoch": p.epoch,
-            "loss": w.smoothed / max(w.target_tokens, 1),
-            "nll": loss,
-            "perplexity": math.exp(min(loss, 700.0)),
-            "rate": rate,
-            "gradient_norm": w.gradient_norm / max(w.updates, 1),
-            "source_tokens_per_second": w.source_tokens / w.seconds,
-            "target_tokens_per_second": w.target_tokens / w.seconds,
-            "wait_data": w.waited / w.seconds,
-            "seconds": p.seconds,
-        }
-        self.log.write("train", {k: v if math.isfinite(v) else None for k, v in values.items()})
+        self.log.write("train", train_values(self.progress, self._window, rate))
         if not self.log.live:
-            self.log.say(self._line(rate))
-        self._window = _Window()
+            self.log.say(train_line(self.progress, self._window, rate, self.done()))
+        self._window = Window()
 
     def _show(self, rate: float) -> None:
         if self.log.live:
-            self.log.show(self.done(), self._line(rate))
-
-    def _line(self, rate: float) -> str:
-        p, w, done = self.progress, self._window, self.done()
-        loss = w.nll / max(w.target_tokens, 1)
-        left = p.seconds * (1 - done) / done if done > 0 else math.inf
-        return (
-            f"step {p.step:,} epoch {p.epoch + 1} loss {loss:.3f} perplexity {math.exp(min(loss, 700.0)):.2f} "
-            f"rate {rate:.2e} {w.target_tokens / max(w.seconds, 1e-9):,.0f} target tokens/s "
-            f"ETA {duration(left)}"
-        )
+            self.log.show(self.done(), train_line(self.progress, self._window, rate, self.done()))
 
     def _catch_signals(self) -> dict[int, Any]:
         def stop(number: int, _: object) -> None:
@@ -268,27 +224,3 @@ class Trainer:
             return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
         except ValueError:  # not in the main thread: whoever runs us there handles signals
             return {}
-
-
-@dataclass
-class _Window:
-    """Sums since the last report."""
-
-    updates: int = 0
-    smoothed: float = 0.0
-    nll: float = 0.0
-    source_tokens: int = 0
-    target_tokens: int = 0
-    gradient_norm: float = 0.0
-    seconds: float = 0.0
-    waited: float = 0.0
-
-    def add(self, updated: Updated, seconds: float, waited: float) -> None:
-        self.updates += 1
-        self.smoothed += updated.smoothed
-        self.nll += updated.nll
-        self.source_tokens += updated.source_tokens
-        self.target_tokens += updated.target_tokens
-        self.gradient_norm += updated.gradient_norm
-        self.seconds += seconds
-        self.waited += waited

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 
 from transduce.bundle import Bundle
-from transduce.data.batching import Batching, collate
+from transduce.data.batching import Batching, Ids, collate
 from transduce.data.formats.pair import Pair
 from transduce.data.shards import TokenShards
 from transduce.data.tokenizer import Tokenizer
@@ -41,14 +41,18 @@ class Validation:
         return math.exp(min(self.loss, 700.0))
 
 
-def to_batch(shards: TokenShards, ids: object, model: Transformer, device: str) -> Batch:
+def to_batch(shards: TokenShards, ids: Ids, model: Transformer, device: str) -> Batch:
     """The pairs ``ids`` as tensors on ``device``."""
     source, target_in, target_out = (
         torch.from_numpy(array).to(device, non_blocking=True)
-        for array in collate(shards, ids, model.config.start_id, model.config.pad_id)  # type: ignore[arg-type]
+        for array in collate(shards, ids, model.config.start_id, model.config.pad_id)
     )
     return Batch(
-        source, target_in, target_out, int(shards.source_lengths[ids].sum()), int(shards.target_lengths[ids].sum())
+        source,
+        target_in,
+        target_out,
+        int(shards.source_lengths[ids].sum()),
+        int(shards.target_lengths[ids].sum()),
     )
 
 
@@ -72,7 +76,9 @@ def validate(
             pairs, chosen, measured = [pairs[i] for i in chosen], list(range(len(chosen))), False
         else:
             measured = True
-        translator = Translator(Bundle(model=model, tokenizer=tokenizer, training={}, path=None), device=device)
+        translator = Translator(
+            Bundle(model=model, tokenizer=tokenizer, training={}, path=None), device=device
+        )
         outputs = translator.translate([pair.source for pair in pairs], beam=1)
         scores = score(outputs, [pair.target for pair in pairs], ter=False)
         samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)

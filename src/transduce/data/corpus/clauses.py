@@ -16,7 +16,7 @@ from transduce.data.corpus.phrases import (
     somebody,
 )
 from transduce.data.corpus.places import destination, location, vehicles
-from transduce.data.corpus.tenses import ANY, LIKES, MUST, MUST_NOT, PERFECT, SIMPLE, Form, times_for
+from transduce.data.corpus.tenses import ANY, HAVE_TO, LIKES, MUST, MUST_NOT, PERFECT, SIMPLE, Form, times_for
 from transduce.data.corpus.times import FREQUENCY
 from transduce.data.corpus.verbs import Verb, tenses_of
 
@@ -77,7 +77,7 @@ def clause(
     tense = pick(draw, tenses_of(verb, tenses))
     negated = draw() < negation and tense != LIKES
     if negated and tense == MUST:
-        tense = MUST_NOT
+        tense = MUST_NOT if draw() < 0.5 else HAVE_TO
     if subject is None:
         subject = subject_of(draw, verb, negated)
     built = Clause(subject, verb.forms[tense][subject.person], negated, verb)

@@ -28,7 +28,8 @@ from transduce.files import atomic_writer
 
 SPLITS = ("train", "valid", "test")
 SIDES = ("en", "de")
-_BLOCK = 1000
+_BLOCK = 100
+_BLOCKS_BETWEEN_REPORTS = 10
 _HELD_OUT = 5  # percent of all sentences for each of validation and test
 
 Pair = tuple[str, str]
@@ -57,8 +58,8 @@ def write_corpus(
 ) -> list[Path]:
     """The six files written: ``{train,valid,test}.{en,de}`` in ``folder``, one sentence a line, UTF-8.
 
-    ``pairs`` counts the training pairs, which may repeat; those of ``valid`` and ``test`` are distinct, and the
-    seed alone decides them. Files that are there already are replaced, each at once, when all are complete.
+    ``pairs`` counts the training pairs, which may repeat; those of ``valid`` and ``test`` are distinct, and
+    the seed alone decides them. Files that are there already are replaced, when all are complete.
     ``progress`` is called with the pairs written so far, of all splits together.
     """
     missing = {"train": pairs, "valid": valid, "test": test}
@@ -100,7 +101,7 @@ def _fill(
             for side, file in enumerate(files[split]):
                 file.write("".join([f"{pair[side]}\n" for pair in chosen]).encode())
         left = sum(missing.values())
-        if progress is not None:
+        if progress is not None and (left == 0 or number % _BLOCKS_BETWEEN_REPORTS == 0):
             progress(total - left)
         if left == 0:
             return

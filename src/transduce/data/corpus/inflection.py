@@ -130,14 +130,14 @@ def german_noun_forms(gender: int, singular: str, genitive: str, plural: str) ->
     """The eight case forms. A masculine with a genitive in -n is weak: every case but the first takes it."""
     weak = gender == MASCULINE and genitive.endswith("n")
     oblique = genitive if weak else singular
-    dative_plural = plural if plural.endswith(("n", "s")) else f"{plural}n"
+    dative_plural = f"{plural}n" if plural and not plural.endswith(("n", "s")) else plural
     return (singular, oblique, oblique, genitive, plural, plural, dative_plural, plural)
 
 
 def german_present(infinitive: str, changed: tuple[str, str] | None) -> tuple[str, ...]:
     """The forms for ich, du, er, wir, sie; ``changed`` gives du and er where the vowel changes."""
     stem = infinitive[:-2] if infinitive.endswith("en") else infinitive[:-1]
-    first = f"{stem}e" if not stem.endswith("el") else f"{stem[:-2]}le"
+    first = f"{stem[:-2]}le" if infinitive.endswith("eln") else f"{stem}e"
     if changed:
         first = changed[1] if infinitive == "wissen" else first
         return (first, *changed, infinitive, infinitive)
@@ -157,7 +157,7 @@ def german_imperative(infinitive: str, du: str, weak: bool) -> str:
     vowel = [letter for letter in stem if letter in "aeiouäöü"][-1]
     if vowel == "e" and not du.startswith(stem):
         return du[:-1] if stem.endswith("s") else du[:-2]
-    if stem.endswith("el"):
+    if infinitive.endswith("eln"):
         return f"{stem[:-2]}le"
     return f"{stem}e" if weak or needs_link(stem) else stem
 

@@ -53,7 +53,7 @@ TABLES: dict[str, tuple[str, str]] = {
         dog = der Hund Hundes Hunde; cat = die Katze Katze Katzen; horse = das Pferd Pferdes Pferde;
         bird = der Vogel Vogels Vögel; cow = die Kuh Kuh Kühe; mouse/mice = die Maus Maus Mäuse;
         pig = das Schwein Schweins Schweine; bear = der Bär Bären Bären; duck = die Ente Ente Enten;
-        rabbit = der Hase Hasen Hasen
+        rabbit = das Kaninchen Kaninchens Kaninchen
         """,
     ),
     "food": (

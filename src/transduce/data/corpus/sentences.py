@@ -83,7 +83,9 @@ def order(draw: Draw) -> Sentence:
     """A command or a request to a friend."""
     built = clause(draw, pick(draw, doing()), (FUTURE,), pronoun(PRONOUNS[1], NOMINATIVE), adverbials=0.6)
     english, german = command(built)
-    if draw() < 0.4 and not built.negated:
+    if (
+        draw() < 0.4 or " " not in english
+    ) and not built.negated:  # a word alone is no sentence to learn from
         return f"please {english}", f"bitte {german}", "!"
     return english, german, "!"
 

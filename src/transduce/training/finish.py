@@ -1,0 +1,86 @@
+"""The end of a run: the last checkpoints averaged, scored, and written as a model folder (section 6.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transduce.bundle import Bundle, save_bundle
+from transduce.data.prepare import Prepared
+from transduce.decoding.translator import Translator
+from transduce.evaluation.scores import score
+from transduce.model.transformer import Transformer
+from transduce.training.averaging import average
+from transduce.training.log import RunLog
+from transduce.training.settings import RunSettings
+from transduce.training.trainer import Trainer
+from transduce.training.validation import validation_loss
+
+BEAM, ALPHA = 4, 0.6
+
+
+def finish(
+    trainer: Trainer, data: Prepared, settings: RunSettings, folder: Path, *, reason: str, log: RunLog
+) -> dict[str, Any]:
+    """The final model's scores on the validation set, empty after a signal; ``folder`` holds the model."""
+    model, p = trainer.model, trainer.progress
+    steps = trainer.checkpoints.steps()[-settings.training.average :]
+    averaged = [trainer.checkpoints.path(step) for step in steps]
+    weights = average(averaged)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(weights[name])
+    scores: dict[str, Any] = {}
+    if trainer.interrupted is None:
+        scores = final_scores(
+            model, data, settings.training.valid_lines, device=trainer.device, precision=trainer.precision
+        )
+        log.say(
+            f"validation, beam {BEAM}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
+            f"exact {scores['exact']:.1%} ({scores['signature']})"
+        )
+    recipe = {**settings.as_dict(), "precision": trainer.precision, "device": trainer.device}
+    for name, value in recipe["data"].items():
+        if isinstance(value, list):  # names of files, without the folders of this machine
+            recipe["data"][name] = [Path(path).name for path in value]
+    training = {
+        "recipe": recipe,
+        "ended": reason,
+        "steps": p.step,
+        "epochs": round(p.target_tokens / max(1, int(data.train.target_lengths.sum())), 3),
+        "seconds": round(p.seconds, 1),
+        "source_tokens": p.source_tokens,
+        "target_tokens": p.target_tokens,
+        "averaged": [path.name for path in averaged],
+        "scores": scores,
+        "data": data.report.to_dict(),
+    }
+    save_bundle(folder, model, model.config, data.tokenizer, training)
+    log.write("end", {"reason": reason, "step": p.step, "seconds": p.seconds, "scores": scores})
+    log.say(f"model, the average of the last {len(averaged)} checkpoints: {folder}")
+    return scores
+
+
+def final_scores(
+    model: Transformer, data: Prepared, lines: int, *, device: str, precision: str
+) -> dict[str, Any]:
+    """Scores on the validation set's first ``lines`` pairs, as `transduce evaluate` would give them."""
+    model.eval()
+    pairs = data.valid_pairs[:lines]
+    bundle = Bundle(model=model, tokenizer=data.tokenizer, training={}, path=None)
+    translator = Translator(bundle, device=device, precision=precision)
+    outputs = translator.translate([pair.source for pair in pairs], beam=BEAM, alpha=ALPHA)
+    result = score(outputs, [pair.target for pair in pairs], ter=False)
+    return {
+        "set": "validation",
+        "lines": len(pairs),
+        "bleu": result.bleu,
+        "chrf": result.chrf,
+        "exact": sum(o == pair.target for o, pair in zip(outputs, pairs, strict=True)) / len(pairs),
+        "loss": validation_loss(model, data.valid, device=device, precision=precision),
+        "signature": result.signature,
+        "beam": BEAM,
+        "alpha": ALPHA,
+    }

@@ -1,0 +1,117 @@
+"""Where a run stands, and what its log says of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from transduce.training.log import duration
+from transduce.training.step import Updated
+from transduce.training.validation import Validation
+
+
+@dataclass
+class Progress:
+    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch."""
+
+    step: int = 0
+    epoch: int = 0
+    position: int = 0
+    seconds: float = 0.0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    best: dict[str, Any] = field(default_factory=dict)
+    without_better: int = 0
+    non_finite: int = 0
+
+
+@dataclass
+class Window:
+    """Sums over the updates since the last report."""
+
+    updates: int = 0
+    smoothed: float = 0.0
+    nll: float = 0.0
+    source_tokens: int = 0
+    target_tokens: int = 0
+    gradient_norm: float = 0.0
+    seconds: float = 0.0
+    waited: float = 0.0
+
+    def add(self, updated: Updated, seconds: float, waited: float) -> None:
+        """Nothing; one more update is counted, which took ``seconds`` and ``waited`` for its data."""
+        self.updates += 1
+        self.smoothed += updated.smoothed
+        self.nll += updated.nll
+        self.source_tokens += updated.source_tokens
+        self.target_tokens += updated.target_tokens
+        self.gradient_norm += updated.gradient_norm
+        self.seconds += seconds
+        self.waited += waited
+
+    @property
+    def loss(self) -> float:
+        """The un-smoothed loss per target token."""
+        return self.nll / max(self.target_tokens, 1)
+
+    @property
+    def perplexity(self) -> float:
+        """Of the un-smoothed loss (section 6: per subword)."""
+        return math.exp(min(self.loss, 700.0))
+
+
+def train_values(p: Progress, w: Window, rate: float) -> dict[str, Any]:
+    """One report as JSON holds it; a number that is not finite is null."""
+    values = {
+        "step": p.step,
+        "epoch": p.epoch,
+        "loss": w.smoothed / max(w.target_tokens, 1),
+        "nll": w.loss,
+        "perplexity": w.perplexity,
+        "rate": rate,
+        "gradient_norm": w.gradient_norm / max(w.updates, 1),
+        "source_tokens_per_second": w.source_tokens / w.seconds,
+        "target_tokens_per_second": w.target_tokens / w.seconds,
+        "wait_data": w.waited / w.seconds,
+        "seconds": p.seconds,
+    }
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+def train_line(p: Progress, w: Window, rate: float, done: float) -> str:
+    """The same for people; ``done`` is the share of the run that is over."""
+    left = p.seconds * (1 - done) / done if done > 0 else math.inf
+    speed = w.target_tokens / max(w.seconds, 1e-9)
+    return (
+        f"step {p.step:,} epoch {p.epoch + 1} loss {w.loss:.3f} perplexity {w.perplexity:.2f} "
+        f"rate {rate:.2e} {speed:,.0f} target tokens/s ETA {duration(left)}"
+    )
+
+
+def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
+    """One validation as JSON holds it."""
+    return {
+        "step": p.step,
+        "loss": scores.loss,
+        "perplexity": scores.perplexity,
+        "bleu": scores.bleu,
+        "signature": scores.signature,
+        "beam": 1,
+        "seconds": p.seconds,
+        "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
+    }
+
+
+def validation_lines(p: Progress, scores: Validation, *, better: bool) -> Iterator[str]:
+    """The same for people, with the samples."""
+    bleu = "BLEU not measured yet" if scores.bleu is None else f"BLEU {scores.bleu:.2f} (greedy)"
+    yield (
+        f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, {bleu}"
+        + (", best so far" if better else "")
+    )
+    for source, reference, translation in scores.samples:
+        yield f"    source      {source}"
+        yield f"    reference   {reference}"
+        yield f"    translation {translation}"
