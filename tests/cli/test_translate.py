@@ -106,14 +106,14 @@ def test_json_lines_hold_all_outputs_with_their_scores(model: str, capsys: Any) 
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
-    Path("in").write_text("\n".join(LINES[:4]))
+    Path("in").write_text("".join(f"{line}\n" for line in LINES[:4]))
     assert main(["translate", model, "--input", "in", "--scores", "--explain-score", *FAST]) == 0
     captured = capsys.readouterr()
     rows = captured.out.split("\n")
     assert [row.partition("\t")[2] for row in rows[:3]] == expected[:3]
-    assert rows[3] == ""
+    assert rows[3:] == ["", ""]
     explained = captured.err.split("\n")
-    assert len(explained) == 5
+    assert len(explained) == 4
     assert explained[0].startswith("line 1, output 1: score ")
     assert "= log P " in explained[0]
     assert f"score {float(rows[0].partition(chr(9))[0]):.3f}"[:10] in explained[0]
@@ -189,12 +189,13 @@ def test_a_terminal_shows_a_bar_and_the_warnings_above_it(
         def isatty(self) -> bool:
             return True
 
-    Path("in").write_text("ab\n" + "ab " * 30)
+    Path("in").write_text("ab\n" + "ab " * 60)
     monkeypatch.setattr(sys, "stderr", Terminal())
     assert main(["translate", model, "--input", "in", *FAST]) == 0
     shown = sys.stderr.getvalue()
-    assert "transduce: warning: line 2 has 30 tokens" not in shown or "2/2" in shown
+    assert "transduce: warning: line 2 has " in shown
     assert "translated" in shown
+    assert "/2" in shown
     assert capsys.readouterr().out.count("\n") == 2
 
 

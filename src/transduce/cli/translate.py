@@ -97,7 +97,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
             for number, (line, translation) in enumerate(zip(chunk, translations, strict=True), first):
                 for warning in translation.warnings:
                     progress.say(f"transduce: warning: {warning}")
-                if explain_score:
+                if explain_score and translation.source:
                     for rank, alternative in enumerate(translation.alternatives, 1):
                         progress.say(f"line {number}, output {rank}: {alternative.explain(alpha)}")
                 output.write(_line(number, line, translation, as_json=as_json, scores=scores).encode())

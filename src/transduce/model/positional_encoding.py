@@ -88,7 +88,7 @@ class Rotary(nn.Module):
     ) -> Float[Tensor, "batch heads length d_k"]:
         """X with position ``offset`` + i turned into its i-th vector."""
         length, d_k = x.shape[-2:]
-        table = sinusoids(length, d_k, offset).to(x.device, x.dtype)
+        table = sinusoids(length, d_k, offset).to(x.dtype).to(x.device)  # some devices have no float64
         sine, cosine = table[:, 0::2], table[:, 1::2]
         even, odd = x[..., 0::2], x[..., 1::2]
         return torch.stack([even * cosine - odd * sine, even * sine + odd * cosine], dim=-1).flatten(-2)

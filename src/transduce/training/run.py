@@ -32,6 +32,7 @@ from transduce.training.settings import (
     expand,
     resolve,
     stored_settings,
+    with_absolute_paths,
 )
 from transduce.training.trainer import Trainer
 from transduce.training.validation import validate
@@ -143,7 +144,7 @@ class _Run:
         )
         if resume and trainer.resume():
             say(f"resuming after update {trainer.progress.step:,}")
-        write_json(self.folder / "settings.json", self.settings.as_dict())
+        write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         reason = trainer.run()
         p = trainer.progress
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
@@ -158,8 +159,9 @@ class _Run:
         lengths = data.train.source_lengths, data.train.target_lengths
         source, target = (int(side.sum()) / updates for side in lengths)
         say(
-            f"model {self.settings.preset}: {parameters:,} parameters, vocabulary "
-            f"{data.tokenizer.vocabulary:,}; {self.device}, {self.precision}, {torch.get_num_threads()} threads"
+            f"model {self.settings.preset}: {parameters:,} parameters, "
+            f"vocabulary {data.tokenizer.vocabulary:,}; "
+            f"{self.device}, {self.precision}, {torch.get_num_threads()} threads"
         )
         say(
             f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "

@@ -121,6 +121,17 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
     )
 
 
+def with_absolute_paths(settings: Settings) -> Settings:
+    """The settings with the names of files made absolute, so that a run goes on from any folder."""
+    data = {
+        name: [str(Path(path).absolute()) for path in value] if isinstance(value, list) else value
+        for name, value in settings["data"].items()
+    }
+    if data["tokenizer"]:
+        data["tokenizer"] = str(Path(data["tokenizer"]).absolute())
+    return {**settings, "data": data}
+
+
 def differences(old: Settings, new: Settings) -> list[str]:
     """What makes ``new`` another run than ``old``, one "name: was x, is y" each."""
     found = []

@@ -37,7 +37,8 @@ AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 class Trainer:
     """Trains ``model`` on ``shards`` until a limit is reached or a signal arrives.
 
-    ``config.precision`` is decided: bf16 or fp32. ``validate`` is called with no arguments and returns the scores of the model as it stands.
+    ``config.precision`` is decided: bf16 or fp32. ``validate`` is called with no arguments and returns the
+    scores of the model as it stands.
     """
 
     def __init__(

@@ -68,7 +68,8 @@ def reported(draw: Draw) -> Sentence:
     tense = pick(draw, (SIMPLE, SIMPLE, PAST))
     verb = pick(draw, verbs_of("that"))
     past = verb.event or tense == PAST
-    main = clause(draw, verb, (PAST,) if past else (SIMPLE,), adverbials=0.0, negation=0.15)
+    denied = 0.0 if verb.english in ("know", "hear") else 0.15
+    main = clause(draw, verb, (PAST,) if past else (SIMPLE,), adverbials=0.0, negation=denied)
     main.time, main.middle = NOTHING, ""
     tenses = ONLY_PAST if past else ANY
     inner = being(draw, tenses) if draw() < 0.1 else _inner(draw, tenses)
@@ -114,9 +115,10 @@ def about_subject(draw: Draw) -> Sentence:
     if draw() < 0.5:
         head = random_noun_phrase(draw, pool("person"), HEADS, NOMINATIVE, 0.2)
         verb = pick(draw, doing())
-        return (*statement(clause(draw, verb, TELLING, with_relative(draw, head), adverbials=0.6)), ".")
+        built = clause(draw, verb, TELLING, with_relative(draw, head), adverbials=0.6, negation=0.0)
+        return (*statement(built), ".")
     head = random_noun_phrase(draw, pool(_DESCRIBED), HEADS, NOMINATIVE, 0.1)
-    return (*statement(being(draw, (PROGRESSIVE, PAST), with_relative(draw, head))), ".")
+    return (*statement(being(draw, (PROGRESSIVE, PAST), with_relative(draw, head), 0.0)), ".")
 
 
 _DESCRIBED = "person animal thing clothes reading vehicle furniture building room event thought"
@@ -131,7 +133,7 @@ def about_object(draw: Draw) -> Sentence:
             break
     front(main, "time")
     main.time = main.place = NOTHING
-    main.manner = ""
+    main.middle = ""
     return _chain(statement(main), relative(draw, head), ".")
 
 
@@ -165,10 +167,13 @@ def purpose(draw: Draw) -> Sentence:
 
 @cache
 def _errands() -> tuple[Verb, ...]:
-    """What somebody may go somewhere for."""
-    frames = ("accusative", "dative", "prepositional")
+    """What somebody may go somewhere for: none of the verbs of thinking and feeling."""
     return tuple(
-        verb for verb in doing() if verb.frame in frames or verb.english in ("work", "swim", "dance", "rest")
+        verb
+        for verb in doing()
+        if verb.frame in ("accusative", "dative")
+        or (verb.frame == "prepositional" and verb.places)
+        or verb.english in ("work", "swim", "dance", "rest")
     )
 
 

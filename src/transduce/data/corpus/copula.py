@@ -72,8 +72,7 @@ def being(
 
 def feeling(draw: Draw, tenses: tuple[int, ...]) -> Clause:
     """How somebody is at the moment: a reason or a condition for something else."""
-    tense = pick(draw, tenses)
-    tense = PAST if tense in ONLY_PAST else FUTURE if tense == FUTURE else PROGRESSIVE
+    tense = PAST if pick(draw, tenses) in ONLY_PAST else PROGRESSIVE
     subject = somebody(draw, NOMINATIVE, DESCRIBED)
     adjective = pick(draw, _passing())
     while _said_already(adjective, subject):

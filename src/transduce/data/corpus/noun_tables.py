@@ -32,7 +32,7 @@ TABLES: dict[str, tuple[str, str]] = {
         """,
     ),
     "parent": (
-        "old young tall small strong friendly tired ill happy sad rich poor clever hungry brave",
+        "old tall small strong friendly tired ill happy sad rich poor clever hungry brave",
         """
         father = der Vater Vaters Väter; mother = die Mutter Mutter Mütter;
         uncle = der Onkel Onkels Onkel; aunt = die Tante Tante Tanten;

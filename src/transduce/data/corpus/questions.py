@@ -10,7 +10,7 @@ from transduce.data.corpus.inflection import ACCUSATIVE, ER, ICH, MASCULINE, NOM
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.phrases import Draw, Phrase, pick, random_noun_phrase, somebody
 from transduce.data.corpus.tenses import ANY, ASKING_WHEN, LIKES, PERFECT, WAS_ABLE
-from transduce.data.corpus.verbs import Verb, verbs, verbs_of
+from transduce.data.corpus.verbs import Verb, prepositional_verbs, verbs, verbs_of
 
 Asked = tuple[Clause, str, str]
 WHO = Phrase("who", "wer", ER, MASCULINE, True, False, None)
@@ -53,7 +53,7 @@ def _to_whom(draw: Draw) -> Asked:
 
 
 def _with_whom(draw: Draw) -> Asked:
-    verb = pick(draw, _about_persons())
+    verb = pick(draw, prepositional_verbs())
     built = clause(draw, verb, _TENSES, _subject(draw), gap=True, adverbials=0.7, negation=0.05)
     word = "wen" if verb.case == ACCUSATIVE else "wem"
     return built, f"{verb.preposition} whom", f"{verb.governs} {word}"
@@ -102,12 +102,3 @@ def _located() -> tuple[Verb, ...]:
     found = tuple(verb for verb in verbs() if verb.subject.startswith("person") and verb.places)
     far = tuple(verb for verb in verbs_of("place") + verbs_of("direction") if verb.subject == "person")
     return found + far + far
-
-
-@cache
-def _about_persons() -> tuple[Verb, ...]:
-    return tuple(
-        verb
-        for verb in verbs_of("prepositional")
-        if verb.preposition and not verb.particle and verb.objects.startswith("person")
-    )

@@ -10,8 +10,8 @@ from transduce.data.corpus.determiners import PEOPLE
 from transduce.data.corpus.inflection import DATIVE, GENITIVE, NOMINATIVE, Noun
 from transduce.data.corpus.nouns import pool
 from transduce.data.corpus.phrases import Draw, Phrase, pick, somebody
-from transduce.data.corpus.tenses import RELATING
-from transduce.data.corpus.verbs import Verb, verbs, verbs_of
+from transduce.data.corpus.tenses import PAST, PROGRESSIVE, RELATING
+from transduce.data.corpus.verbs import Verb, prepositional_verbs, verbs, verbs_of
 from transduce.data.corpus.word_order import subordinate
 
 Pair = tuple[str, str]
@@ -47,7 +47,7 @@ def relative(draw: Draw, head: Phrase) -> Pair:
     objects = _verbs_with_object(noun)
     if objects and (chance < 0.7 or len(head.english.split()) > 2):
         return _as_object(draw, head, "that", objects)
-    built = being(draw, subject=_subject(head, "that"))
+    built = being(draw, (PROGRESSIVE, PAST), _subject(head, "that"))
     return subordinate(built, "", "")
 
 
@@ -58,7 +58,7 @@ def _subject(head: Phrase, english: str) -> Phrase:
 def _as_subject(draw: Draw, head: Phrase, english: str) -> Pair:
     subject = _subject(head, english)
     if draw() < 0.12 and len(head.english.split()) == 2:
-        return subordinate(being(draw, subject=subject), "", "")
+        return subordinate(being(draw, (PROGRESSIVE, PAST), subject), "", "")
     verb = pick(draw, _verbs_with_subject("animal" if english == "that" else "person"))
     return subordinate(clause(draw, verb, RELATING, subject, adverbials=0.6), "", "")
 
@@ -78,7 +78,7 @@ def _as_object(draw: Draw, head: Phrase, english: str, verbs: tuple[Verb, ...]) 
 
 
 def _after_preposition(draw: Draw, head: Phrase) -> Pair:
-    verb = pick(draw, _prepositional_verbs())
+    verb = pick(draw, prepositional_verbs())
     built = clause(draw, verb, RELATING, _somebody(draw, head), gap=True, adverbials=0.5, negation=0.06)
     german = f"{verb.governs} {_PRONOUNS[head.gender][verb.case]}"
     return subordinate(built, f"{verb.preposition} whom", german)
@@ -120,15 +120,6 @@ def _verbs_with_subject(kind: str) -> tuple[Verb, ...]:
 @cache
 def _dative_verbs() -> tuple[Verb, ...]:
     return tuple(verb for verb in verbs_of("dative") if verb.subject == "person" and not verb.preposition)
-
-
-@cache
-def _prepositional_verbs() -> tuple[Verb, ...]:
-    return tuple(
-        verb
-        for verb in verbs_of("prepositional")
-        if verb.preposition and not verb.particle and verb.objects.startswith("person")
-    )
 
 
 def with_relative(draw: Draw, head: Phrase) -> Phrase:

@@ -168,6 +168,6 @@ def times_for(tense: int, span: str) -> Choice:
         kind = "present"
     elif tense in (SIMPLE, LIKES):
         kind = "habit" if tense == SIMPLE else "liking"
-    elif tense in ONLY_PAST:
+    elif tense in ONLY_PAST or tense == PLUPERFECT:
         kind = "past"
     return time_choices()[f"{kind} {span}".rstrip()]

@@ -8,7 +8,7 @@ Objects: kinds of nouns or single nouns. Options:
 
 - ``<kinds`` another subject than persons,
 - ``@places`` a place may be added, ``manner`` words of that group may be added,
-- ``habit`` no progressive; ``state`` only simple present, past and future, never a command; ``event`` no
+- ``habit`` no progressive; ``state`` only simple present and past, never a command; ``event`` no
   progressive, no modal, no command,
 - ``same`` past and present look alike in English, so the simple present is left out,
 - ``hour`` happens at times of day, not in months.

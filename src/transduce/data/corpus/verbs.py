@@ -88,13 +88,27 @@ def doing() -> tuple[Verb, ...]:
 
 
 @cache
+def prepositional_verbs() -> tuple[Verb, ...]:
+    """Those whose preposition may stand before *whom*: *with whom is she dancing?*, but not *look after*."""
+    return tuple(
+        verb
+        for verb in verbs_of("prepositional")
+        if verb.preposition
+        and not verb.particle
+        and " " not in verb.english
+        and verb.english != "look"
+        and verb.objects.startswith("person")
+    )
+
+
+@cache
 def tenses_of(verb: Verb, allowed: tuple[int, ...]) -> tuple[int, ...]:
     """Those of ``allowed`` that ``verb`` can stand in, as often as they are there; if none, the present."""
     found = allowed
     if verb.habit or verb.state:
         found = tuple(SIMPLE if tense == PROGRESSIVE else tense for tense in found)
     if verb.state:
-        found = tuple(tense for tense in found if tense in (SIMPLE, PAST, FUTURE))
+        found = tuple(tense for tense in found if tense in (SIMPLE, PAST))
     if verb.habit:
         found = tuple(tense for tense in found if tense != LIKES)
     if verb.event:
