@@ -199,7 +199,7 @@ def test_a_terminal_shows_a_bar_and_the_warnings_above_it(
     assert capsys.readouterr().out.count("\n") == 2
 
 
-def run(model: str, **settings: Any) -> subprocess.Popen[bytes]:
+def test_text_is_utf8_whatever_the_locale(model: str) -> None:
     environment = {
         **os.environ,
         "LC_ALL": "C",
@@ -208,30 +208,25 @@ def run(model: str, **settings: Any) -> subprocess.Popen[bytes]:
         "OMP_NUM_THREADS": "1",
     }
     program = "import sys; from transduce.cli.main import main; sys.exit(main())"
-    return subprocess.Popen(
+    done = subprocess.run(
         [sys.executable, "-c", program, "translate", model, "--json", *FAST],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        input="caf\u00e9 \U0001f600 \u05e9\n".encode(),
+        capture_output=True,
         env=environment,
-        **settings,
+        check=True,
     )
+    assert done.stderr == b""
+    assert json.loads(done.stdout.decode())["source"] == "caf\u00e9 \U0001f600 \u05e9"
 
 
-def test_text_is_utf8_whatever_the_locale(model: str) -> None:
-    out, err = run(model).communicate("caf\u00e9 \U0001f600 \u05e9\n".encode())
-    assert err == b""
-    assert json.loads(out.decode())["source"] == "caf\u00e9 \U0001f600 \u05e9"
-
-
-def test_a_reader_that_leaves_ends_the_run_quietly(model: str) -> None:
-    process = run(model)
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    process.stdout.close()
-    process.stdin.write(b"ab\n")
-    process.stdin.close()
-    assert process.stderr.read() == b""
-    assert process.wait() == 141
-    process.stderr.close()
+def test_a_reader_that_leaves_ends_the_run_quietly(
+    model: str, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    Path("in").write_text("ab\n")
+    with open(writer, "w") as stdout:
+        monkeypatch.setattr(sys, "stdout", stdout)
+        assert main(["translate", model, "--input", "in", *FAST]) == 141
+        monkeypatch.undo()
+    assert capsys.readouterr().err == ""

@@ -3,13 +3,15 @@ from __future__ import annotations
 import random
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
 from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
-from transduce.bundle import Bundle
+from transduce import machine
+from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
@@ -114,8 +116,8 @@ def test_batches_hold_each_index_once_within_the_budget() -> None:
 def test_scores_are_those_of_teacher_forcing() -> None:
     bundle = tiny_bundle()
     config = bundle.model.config
-    lines = sentences(6, seed=9, words=(1, 6))
-    found = Translator(bundle).translate_detailed(lines, n_best=4, max_extra=20)
+    lines = sentences(5, seed=9, words=(1, 4))
+    found = Translator(bundle).translate_detailed(lines, n_best=4, max_extra=12)
     for line, translation in zip(lines, found, strict=True):
         source = torch.tensor([[*tokenizer().encode(line), EOS_ID]])
         for alternative in translation.alternatives:
@@ -169,6 +171,7 @@ def test_noise_never_makes_an_output_longer_than_its_limit() -> None:
         assert translation.alternatives[0].length == len(tokenizer().encode(line)) + 50
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_an_output_is_not_empty_where_the_end_is_the_best_first_step() -> None:
     it, lines = translator(ends=40.0), sentences(3, seed=1)
     assert [t.alternatives[0].tokens for t in it.translate_detailed(lines, min_length=0)] == [(EOS_ID,)] * 3
@@ -222,6 +225,7 @@ def test_ends_of_lines_are_stripped_and_line_feeds_never_come_out() -> None:
     assert Echo().translate(["  ab de \u00a0", "ab\n\nde", "ab\r"]) == ["ab de", "ab  de", "ab"]
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_a_long_line_is_split_at_sentence_ends_by_default() -> None:
     it = translator(max_length=40)
     parts = [s for s in sentences(40, seed=3, words=(4, 5)) if len(tokenizer().encode(s)) < 40][:4]
@@ -234,6 +238,7 @@ def test_a_long_line_is_split_at_sentence_ends_by_default() -> None:
     assert outputs[1] == " ".join(alone)
 
 
+@pytest.mark.usefixtures("shapes_unchecked")
 def test_scores_of_a_split_line_follow_the_formula() -> None:
     it = translator(max_length=40)
     line = "! ".join(s[:-1] for s in sentences(3, seed=3, words=(4, 5))) + "!"
@@ -289,7 +294,7 @@ def test_the_model_is_in_evaluation_mode_meanwhile_and_as_before_afterwards() ->
     bundle.model.train()
     modes = []
     bundle.model.decoder.layers[0].register_forward_hook(lambda module, *_: modes.append(module.training))
-    it, lines = Translator(bundle), sentences(3, seed=1)
+    it, lines = Translator(bundle), sentences(3, seed=1, words=(1, 3))
     first = it.translate_detailed(lines, beam=2, max_extra=3)
     assert same(first, it.translate_detailed(lines, beam=2, max_extra=3))
     assert modes
@@ -314,7 +319,7 @@ def test_64_tokens_take_64_passes_over_single_positions() -> None:
 
 def test_half_precision_gives_outputs_of_the_same_form() -> None:
     it = Translator(tiny_bundle(), precision="bf16")
-    lines = sentences(4, seed=2)
+    lines = sentences(2, seed=2, words=(1, 2))
     outputs = it.translate_detailed(lines, beam=2, max_extra=5)
     assert all(output.text for output in outputs)
     assert same(outputs, it.translate_detailed(lines, beam=2, max_extra=5))
@@ -364,3 +369,19 @@ def test_a_model_in_memory_may_be_translated_with() -> None:
     model = tiny_model()
     bundle = Bundle(model=model, tokenizer=tokenizer(), training={}, path=None)
     assert Translator(bundle, device="cpu").translate(["ab de"], max_extra=3)[0]
+
+
+def test_a_folder_is_loaded_onto_the_device_with_so_many_threads(tmp_path: Path) -> None:
+    bundle, before = tiny_bundle(), torch.get_num_threads()
+    save_bundle(tmp_path, bundle.model, bundle.model.config, bundle.tokenizer, {})
+    try:
+        loaded = Translator.load(tmp_path, device="cpu", precision="fp32", threads=1)
+        assert torch.get_num_threads() == 1
+        Translator.load(tmp_path, device="cpu", threads=10_000)
+        assert torch.get_num_threads() <= machine.usable_cores()
+    finally:
+        torch.set_num_threads(before)
+    assert (loaded.device, loaded.precision) == ("cpu", "fp32")
+    assert loaded.translate(["ab de"], max_extra=3) == Translator(bundle).translate(["ab de"], max_extra=3)
+    with pytest.raises(UsageError, match="unknown precision 'fp8'"):
+        Translator.load(tmp_path, device="cpu", precision="fp8")

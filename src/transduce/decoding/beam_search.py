@@ -151,6 +151,9 @@ def _opening(limits: Tensor, rules: _Rules) -> _Batch:
 def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _Batch:
     """The batch one token later: candidates that end join the ended, the best others are alive."""
     beam, ends = rules.options.beam, best.tokens == rules.eos_id
+    if ends.device.type == "cpu" and not bool(ends.any()):  # most steps of a small batch; a GPU would wait
+        going_on = best.first(beam)
+        return replace(batch, log_p=going_on.log_p, tokens=going_on.tokens, parents=going_on.parents)
     scores = (best.log_p / length_penalty(length, rules.options.alpha)).masked_fill(~ends, _NEVER)
     ended = batch.ended.with_new(Ended(scores, best.log_p, best.parents + (length - 1) * beam))
     going_on = best.pick(ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam])

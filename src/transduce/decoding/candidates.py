@@ -28,6 +28,10 @@ class Candidates:
             self.log_p.gather(1, index), self.tokens.gather(1, index), self.parents.gather(1, index)
         )
 
+    def first(self, count: int) -> Candidates:
+        """The best ``count`` of each sentence."""
+        return Candidates(self.log_p[:, :count], self.tokens[:, :count], self.parents[:, :count])
+
 
 def ranking(
     scores: Float[Tensor, "sentences n"], preference: Int[Tensor, "#sentences n"], span: int

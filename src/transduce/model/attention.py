@@ -122,7 +122,8 @@ class MultiHeadAttention(nn.Module):
     def project_memory(self, memory: Float[Tensor, "batch keys d_model"]) -> KeysValues:
         """Keys and values of a memory that is attended to."""
         k, v = self.kv(memory).split((self.heads * self.d_k, self.heads * self.d_v), dim=-1)
-        return KeysValues.of(self._split(k), self._split(v))
+        # Laid out head by head once, instead of before each of the many products that follow.
+        return KeysValues.of(self._split(k).contiguous(), self._split(v).contiguous())
 
     def forward(
         self, q: Float[Tensor, "batch heads queries d_k"], past: KeysValues, mask: Mask = None

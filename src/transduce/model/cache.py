@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 # Room is made for this many more tokens whenever a cache is full, so that most steps copy nothing.
-CHUNK = 32
+CHUNK = 16
 
 
 class _Storage:
@@ -64,8 +64,9 @@ class KeysValues:
         return KeysValues(storage, length)
 
     def rows(self, index: Int[Tensor, " rows"]) -> KeysValues:
-        """A cache whose row i is row ``index[i]`` of this one."""
-        return KeysValues.of(self.keys.index_select(0, index), self.values.index_select(0, index))
+        """A cache whose row i is row ``index[i]`` of this one; spare room comes along, to be appended to."""
+        keys, values = (x.index_select(0, index) for x in (self.storage.keys, self.storage.values))
+        return KeysValues(_Storage(keys, values, self.length), self.length)
 
 
 def _roomy(tensor: Tensor, length: int) -> Tensor:
