@@ -62,7 +62,11 @@ def merge(*layers: Mapping[str, Any]) -> Settings:
 def unknown_name(name: str, known: Iterable[str], what: str) -> ConfigError:
     """The error for a name that does not exist, with the nearest one that does."""
     known = sorted(known)
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    # A section that all names share must not make them alike.
+    section = name.rpartition(".")[0]
+    prefix = f"{section}." if section and all(k.startswith(f"{section}.") for k in known) else ""
+    bare = {k.removeprefix(prefix): k for k in known}
+    near = [bare[k] for k in difflib.get_close_matches(name.removeprefix(prefix), bare, n=1, cutoff=0.5)]
     hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
     return ConfigError(f"there is no {what} {name!r}; {hint}")
 

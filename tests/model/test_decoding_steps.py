@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
@@ -70,6 +70,7 @@ def test_one_token_at_a_time_gives_the_same_gradients(small_model: Build) -> Non
     assert all(torch.allclose(a, b, atol=1e-9) for a, b in zip(got, wanted, strict=True))
 
 
+@example(config={}, cuts=[1, 8], seed=0)
 @settings(max_examples=15, deadline=None)
 @given(
     config=st.sampled_from(SETTINGS),

@@ -128,6 +128,14 @@ def test_growing_changes_no_row() -> None:
     assert torch.equal(module.rows(5, CPU), before)
 
 
+@pytest.mark.parametrize("kind", ["sinusoid", "t2t"])
+def test_the_table_follows_the_model_to_another_device(kind: str) -> None:
+    module = encoding(kind)
+    before = module.rows(5, CPU)
+    assert module.rows(5, torch.device("meta")).device.type == "meta"
+    assert torch.equal(module.rows(5, CPU), before)
+
+
 def test_learned_table_says_where_it_ends(small_model: Build) -> None:
     model = small_model(positions="learned", max_length=16)
     model.encode(torch.full((1, 80), 5))  # max_length + 64
