@@ -164,6 +164,7 @@ NAMED: dict[str, dict[str, Any]] = {
     "big": _BIG,
     "t2t-v3": {"norm": "pre", "attention_dropout": 0.1, "relu_dropout": 0.1, "positions": "t2t",
                "initialisation": "separate"},
-    "tiny": {"d_model": 256, "d_ff": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3},
-    "small": {"d_ff": 1024, "encoder_layers": 5, "decoder_layers": 5, "dropout": 0.3},
+    "tiny": {"d_model": 256, "d_ff": 1024, "heads": 4, "encoder_layers": 3, "decoder_layers": 3,
+             "norm": "pre"},
+    "small": {"d_ff": 1024, "encoder_layers": 5, "decoder_layers": 5, "dropout": 0.3, "norm": "pre"},
 }  # fmt: skip

@@ -14,7 +14,7 @@ from transduce.model.config import NAMED
 _BIG: dict[str, Any] = {"max_steps": 300_000, "average": 20, "save_every": 600}
 # For small corpora: small batches, a high rate that falls to 0 at the run's end, checkpoints by its share.
 _SMALL_DATA: dict[str, Any] = {
-    "batch_tokens": 2048, "schedule": "linear", "rate": 3e-3, "warmup": 300, "max_steps": 0, "save_every": 0,
+    "batch_tokens": 1024, "schedule": "linear", "rate": 3e-3, "warmup": 300, "max_steps": 0, "save_every": 0,
     "average": 3,
 }  # fmt: skip
 
@@ -66,8 +66,13 @@ def automatic_preset(pairs: int, device: str) -> str:
 
 
 def automatic_epochs(pairs: int) -> int:
-    """How often a small model should see a corpus: about 100 times 1,000 pairs, 30 times 30,000."""
-    for limit, epochs in ((2_000, 100), (10_000, 50), (50_000, 30), (200_000, 15), (1_000_000, 8)):
+    """How often a small model should see a corpus: 60 times 1,000 pairs, 20 times 30,000."""
+    for limit, epochs in ((2_000, 60), (10_000, 40), (50_000, 20), (200_000, 10), (1_000_000, 6)):
         if pairs < limit:
             return epochs
     return 4
+
+
+def automatic_dropout(pairs: int) -> float:
+    """The fewer the pairs, the more a model that sees them often must be kept from learning them by heart."""
+    return 0.3 if pairs < 10_000 else 0.2 if pairs < 100_000 else 0.1

@@ -14,7 +14,7 @@ from transduce.data.config import DataConfig
 from transduce.errors import ConfigError, UsageError
 from transduce.model.config import ModelConfig
 from transduce.training.config import TrainingConfig
-from transduce.training.presets import automatic_epochs, automatic_preset, recipe
+from transduce.training.presets import automatic_dropout, automatic_epochs, automatic_preset, recipe
 
 SECTIONS = ("preset", "data", "model", "training")
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
@@ -103,6 +103,9 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
         preset = automatic_preset(pairs, device)
         chosen.append(f"preset {preset}, for {pairs:,} pairs on {device}")
     model, training = recipe(preset)
+    if preset == "tiny" != given.get("preset") and "dropout" not in given.get("model", {}):
+        model["dropout"] = automatic_dropout(pairs)
+        chosen.append(f"model.dropout = {model['dropout']}, for {pairs:,} pairs")
     wanted = given.get("training", {})
     training = {**training, **_limited(wanted)}
     if not any(training.get(name, TrainingConfig.max_steps if name == "max_steps" else 0) for name in LIMITS):
