@@ -31,6 +31,7 @@ def generate(
     seed: Annotated[int, typer.Option(help="The same seed gives the same files.")] = 1,
     valid: Annotated[int, typer.Option(help="Sentence pairs for validation.")] = 1000,
     test: Annotated[int, typer.Option(help="Sentence pairs for testing.")] = 1000,
+    longest: Annotated[int, typer.Option(help="Most English words in a sentence; 0: no limit.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
 ) -> None:
     """Write train, valid and test files (.en and .de); no split shares a sentence with another."""
@@ -43,7 +44,7 @@ def generate(
     total = pairs + valid + test
     started = time.monotonic()
     with _progress(total) as report:
-        write_corpus(output, pairs, seed, valid, test, report)
+        write_corpus(output, pairs, seed, valid, test, longest, report)
     seconds = time.monotonic() - started
     _say(f"{output}: {pairs:,} pairs in train.en and train.de, {valid:,} in valid.*, {test:,} in test.*")
     _say(f"Seed {seed}, {seconds:.1f} s")

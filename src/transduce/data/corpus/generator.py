@@ -30,6 +30,7 @@ SPLITS = ("train", "valid", "test")
 SIDES = ("en", "de")
 _BLOCK = 100
 _BLOCKS_BETWEEN_REPORTS = 10
+LEAST_WORDS = 4  # below, too few sentences are left for three disjoint splits
 _HELD_OUT = 5  # percent of all sentences for each of validation and test
 
 Pair = tuple[str, str]
@@ -54,12 +55,14 @@ def write_corpus(
     seed: int,
     valid: int = 1000,
     test: int = 1000,
+    longest: int = 0,
     progress: Callable[[int], None] | None = None,
 ) -> list[Path]:
     """The six files written: ``{train,valid,test}.{en,de}`` in ``folder``, one sentence a line, UTF-8.
 
     ``pairs`` counts the training pairs, which may repeat; those of ``valid`` and ``test`` are distinct, and
-    the seed alone decides them. Files that are there already are replaced, when all are complete.
+    the seed alone decides them. Sentences of more than ``longest`` English words are left out (0: none are).
+    Files that are there already are replaced, when all are complete.
     ``progress`` is called with the pairs written so far, of all splits together.
     """
     missing = {"train": pairs, "valid": valid, "test": test}
@@ -67,6 +70,8 @@ def write_corpus(
         least = 1 if split == "train" else 0
         if wanted < least:
             raise UsageError(f"{wanted:,} {split} pairs: ask for {least} or more")
+    if longest and longest < LEAST_WORDS:
+        raise UsageError(f"sentences of at most {longest} words: ask for {LEAST_WORDS} or more, or 0 for all")
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,21 +80,21 @@ def write_corpus(
     paths = {split: [folder / f"{split}.{side}" for side in SIDES] for split in SPLITS}
     with ExitStack() as stack:
         files = {s: [stack.enter_context(atomic_writer(path)) for path in paths[s]] for s in SPLITS}
-        _fill(files, missing, seed, progress)
+        _fill(files, missing, _blocks(seed, longest), progress)
     return [path for split in SPLITS for path in paths[split]]
 
 
 def _fill(
     files: dict[str, list[IO[bytes]]],
     missing: dict[str, int],
-    seed: int,
+    blocks: Iterator[list[Pair]],
     progress: Callable[[int], None] | None,
 ) -> None:
     total = sum(missing.values())
     held_out: set[str] = set()
-    for number in count():
+    for number, block in enumerate(blocks):
         found: dict[str, list[Pair]] = {split: [] for split in SPLITS}
-        for pair in _block(seed, number):
+        for pair in block:
             split = split_of(pair[1])
             if missing[split] == 0 or pair[1] in held_out:
                 continue
@@ -105,6 +110,12 @@ def _fill(
             progress(total - left)
         if left == 0:
             return
+
+
+def _blocks(seed: int, longest: int) -> Iterator[list[Pair]]:
+    for number in count():
+        block = _block(seed, number)
+        yield [pair for pair in block if pair[0].count(" ") < longest] if longest else block
 
 
 def _block(seed: int, number: int) -> list[Pair]:
