@@ -20,7 +20,7 @@ Try this model:  echo "The old teacher gives the child a red apple." | {command}
 def demo(
     *,
     output: Annotated[Path, typer.Option(metavar="FOLDER", help="Where corpus and model go.")] = Path("demo"),
-    pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 100_000,
+    pairs: Annotated[int, typer.Option(help="Sentence pairs to generate for training.")] = 150_000,
     minutes: Annotated[float, typer.Option(help="Training time.")] = 3.4,
     seed: Annotated[int, typer.Option(help="Seed of corpus and training.")] = 1,
     short: Annotated[
@@ -33,10 +33,11 @@ def demo(
     machine.tune_allocator()
     from transduce.demo import demo as run
 
+    lines = 1000
     if short:
-        pairs, minutes = min(pairs, 5_000), min(minutes, 0.25)
+        pairs, minutes, lines = min(pairs, 5_000), min(minutes, 0.25), 50
     settings = {"training": {"max_minutes": minutes, "seed": seed}}
-    result = run(output, pairs=pairs, seed=seed, settings=settings)
+    result = run(output, pairs=pairs, lines=lines, seed=seed, settings=settings)
     print(
         NEXT.format(command="./run transduce" if Path("run").exists() else "transduce", model=result.folder)
     )
