@@ -32,21 +32,21 @@ def files(tmp_path: Path) -> list[str]:
 def test_a_signal_saves_and_leaves(tmp_path: Path, files: list[str], number: signal.Signals) -> None:
     output = tmp_path / "run"
     command = [sys.executable, "-m", "transduce", "train", *files, *SMALL, "--output", str(output)]
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*command, "--set", "training.max_steps=100000"],
         stderr=subprocess.PIPE,
         text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert process.stderr is not None
-    for line in process.stderr:
-        if line.startswith("step 4 "):
-            break
-    process.send_signal(number)
-    begin = time.monotonic()
-    said = process.stderr.read()
-    assert process.wait(timeout=60) == 128 + number
-    assert time.monotonic() - begin < 20
+    ) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.startswith("step 4 "):
+                break
+        process.send_signal(number)
+        begin = time.monotonic()
+        said = process.stderr.read()
+        assert process.wait(timeout=60) == 128 + number
+        assert time.monotonic() - begin < 20
     assert f"stopped by {number.name}" in said
     assert "Traceback" not in said
     steps = json.loads((output / "training.json").read_bytes())["steps"]

@@ -10,15 +10,16 @@ ENGLISH = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine
 GERMAN = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
 
 
-def write_toy(folder: Path, pairs: int = 200, seed: int = 1, longest: int = 8) -> tuple[Path, Path]:
+def write_toy(
+    folder: Path, pairs: int = 200, seed: int = 1, longest: int = 8, reverse: bool = True
+) -> tuple[Path, Path]:
     """The paths of a source and a target file in ``folder``."""
     chance = random.Random(seed)
     lines = [[chance.randrange(9) for _ in range(chance.randint(2, longest))] for _ in range(pairs)]
     source, target = folder / "toy.en", folder / "toy.de"
     source.write_text("".join(" ".join(ENGLISH[i] for i in line) + "\n" for line in lines), encoding="utf-8")
-    target.write_text(
-        "".join(" ".join(GERMAN[i] for i in line[::-1]) + "\n" for line in lines), encoding="utf-8"
-    )
+    turned = [line[::-1] if reverse else line for line in lines]
+    target.write_text("".join(" ".join(GERMAN[i] for i in line) + "\n" for line in turned), encoding="utf-8")
     return source, target
 
 
