@@ -126,12 +126,12 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
 
 def with_absolute_paths(settings: Settings) -> Settings:
     """The settings with the names of files made absolute, so that a run goes on from any folder."""
-    data = {
+    data: Settings = {
         name: [str(Path(path).absolute()) for path in value] if isinstance(value, list) else value
         for name, value in settings["data"].items()
     }
-    if data["tokenizer"]:
-        data["tokenizer"] = str(Path(data["tokenizer"]).absolute())
+    if settings["data"]["tokenizer"]:
+        data["tokenizer"] = str(Path(settings["data"]["tokenizer"]).absolute())
     return {**settings, "data": data}
 
 
