@@ -225,3 +225,18 @@ def test_after_tuning_a_large_block_is_re_used_without_page_faults():
     if tuned == "other allocator":
         pytest.skip("this C library is not glibc")
     assert int(tuned) < 100 < int(run("untuned"))
+
+
+def test_waiting_threads_sleep_unless_the_user_said_otherwise() -> None:
+    import subprocess
+    import sys
+
+    code = "import os; from transduce import machine; machine.tune_waiting(); print(os.environ['OMP_WAIT_POLICY'])"
+    for said, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
+        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+        if said:
+            environment["OMP_WAIT_POLICY"] = said
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout.strip() == expected

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 from typer.main import get_command
 
-from transduce import __version__
+from transduce import __version__, machine
 from transduce.cli.average import average
 from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
@@ -96,6 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done, 1 the data or the run failed, 2 the call was wrong, 130 interrupted. Errors and warnings are one
     line each on stderr; TRANSDUCE_DEBUG=1 adds the traceback.
     """
+    machine.tune_waiting()
     shown, warnings.formatwarning = warnings.formatwarning, _format_warning
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
