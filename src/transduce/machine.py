@@ -129,9 +129,8 @@ def pick_precision(name: str, device: str) -> str:
 def tune_waiting() -> None:
     """Nothing; OpenMP threads that wait for others sleep instead of spinning, unless the user said otherwise.
 
-    Only a process that has not loaded torch yet is changed. Where another program keeps one core busy, threads
-    that spin hold up the one that is waited for: on two cores such training was measured at a small fraction
-    of its speed, and at half of it with sleeping threads.
+    Only a process that has not loaded torch yet is changed. Where another program keeps one core busy,
+    threads that spin hold up the one that is waited for: `docs/results.md` has the figures.
     """
     if "torch" not in sys.modules:
         os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
