@@ -231,7 +231,7 @@ def test_waiting_threads_sleep_unless_the_user_said_otherwise() -> None:
     import subprocess
     import sys
 
-    code = "import os; from transduce import machine as m; m.tune_waiting(); print(os.environ['OMP_WAIT_POLICY'])"
+    code = "import os, transduce.machine as m; m.tune_waiting(); print(os.environ['OMP_WAIT_POLICY'])"
     for said, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
         environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
         if said:
