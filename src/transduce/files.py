@@ -15,9 +15,14 @@ def atomic_writer(path: str | Path) -> Iterator[IO[bytes]]:
     """A binary file that appears under ``path`` only once it is complete and on the disk.
 
     The bytes go to a temporary name in the same folder; on a clean exit the file is flushed, synced and
-    renamed, on an exception it is removed and whatever stood under ``path`` stays as it was.
+    renamed, on an exception it is removed and whatever stood under ``path`` stays as it was. A symbolic link
+    is followed; a device or pipe is written to as it is.
     """
-    path = Path(path)
+    path = Path(path).resolve()
+    if path.exists() and not path.is_file():
+        with path.open("wb") as file:
+            yield file
+        return
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("wb") as file:
@@ -40,6 +45,12 @@ def sync_folder(folder: str | Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def same_file(one: str | Path, other: str | Path) -> bool:
+    """Whether two names lead to one existing regular file."""
+    one, other = Path(one), Path(other)
+    return one.is_file() and other.is_file() and one.samefile(other)
 
 
 def write_bytes(path: str | Path, content: bytes) -> None:

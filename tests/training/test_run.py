@@ -175,6 +175,8 @@ def test_minutes_end_a_run(tmp_path: Path) -> None:
             {"training.schedule": "cosine"},
             "training.schedule is 'cosine'; choose one of paper, linear, constant",
         ),
+        ({"training.max_minutes": math.nan}, "training.max_minutes is nan; it must be a finite number"),
+        ({"training.seed": 10**23}, "it must be below 2^63"),
         ({"model.vocabulary": 5}, "set data.vocabulary instead"),
         ({"model.norm": "both"}, "model.norm is 'both'; choose one of post, pre"),
         ({"preset": "tinny"}, "there is no preset 'tinny'; did you mean 'tiny'?"),
@@ -236,3 +238,58 @@ def test_a_model_folder_is_self_contained(tmp_path: Path) -> None:
     here = Translator.load(result.folder, device="cpu").translate(lines)
     shutil.rmtree(result.folder)
     assert Translator.load(away, device="cpu").translate(lines) == here
+
+
+def test_nothing_is_lost_to_a_typo(tmp_path: Path) -> None:
+    result = _train(tmp_path, max_steps=2)
+    (result.folder / "data" / "mine.txt").write_text("mine", encoding="utf-8")
+    before = _weights(result.folder)
+    with pytest.raises(DataError, match="nosuch"):
+        train(result.folder, source="nosuch.en", target="nosuch.de", settings=toy_settings(), overwrite=True)
+    assert all(torch.equal(before[name], weight) for name, weight in _weights(result.folder).items())
+    with pytest.raises(DataError, match=r"holds mine.txt, which no run wrote"):
+        _train(tmp_path, max_steps=2, overwrite=True)
+    assert (result.folder / "data" / "mine.txt").read_text("utf-8") == "mine"
+
+
+def test_resume_refuses_other_data(tmp_path: Path) -> None:
+    result = _train(tmp_path, max_steps=2)
+    write_toy(tmp_path, 200, seed=9)
+    with (tmp_path / "said.txt").open("a", encoding="utf-8") as stream:
+        with pytest.raises(DataError, match=r"began with other data: source, target changed"):
+            train(result.folder, settings={"training.max_steps": 4}, resume=True, stream=stream)
+        write_toy(tmp_path, 200)
+        with pytest.raises(DataError, match=r"began with other data: vocabulary changed"):
+            train(result.folder, settings={"data.vocabulary": 330}, resume=True, stream=stream)
+        assert train(result.folder, settings={"training.max_steps": 4}, resume=True, stream=stream).steps == 4
+
+
+def test_two_processes_cannot_train_in_one_folder(tmp_path: Path) -> None:
+    from transduce.training.folder import locked
+
+    (tmp_path / "run").mkdir()
+    with locked(tmp_path / "run"), pytest.raises(UsageError, match="another process is training there"):
+        _train(tmp_path, max_steps=2)
+
+
+def test_divergence_is_said(tmp_path: Path) -> None:
+    with pytest.raises(TrainingError, match=r"diverged at step 5.*lower training.rate"):
+        _train(tmp_path, rate=1e3, warmup=1, schedule="constant", max_steps=50, save_every=1000)
+
+
+def test_a_model_is_there_before_it_is_scored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("transduce.training.finish.final_scores", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _train(tmp_path, max_steps=2)
+    assert len(Translator.load(tmp_path / "run", device="cpu").translate(["one two"])) == 1
+
+
+@pytest.mark.parametrize("lines", [[], ["one two"], ["one two"] * 30])
+def test_a_corpus_that_leaves_nothing_to_train_on(tmp_path: Path, lines: list[str]) -> None:
+    for name in ("a.en", "a.de"):
+        (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.en: (no pairs at all|all \d+ pairs are held out)"):
+        train(tmp_path / "run", source=tmp_path / "a.en", target=tmp_path / "a.de")

@@ -44,6 +44,7 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
 ) -> None:
     """Score a model on a test set, or a file of translations: sacreBLEU, chrF, TER and the recipe."""
     _check(model, source, hypotheses, output)
+    _check_not_read(output, [source, *reference])
     from transduce import machine
     from transduce.evaluation.evaluate import evaluate as evaluate_model
     from transduce.evaluation.evaluate import evaluate_file
@@ -89,6 +90,14 @@ def describe(result: Evaluation) -> str:
 
 def _count(done: int, total: int) -> None:
     print(f"\r{done:,} of {total:,} lines translated", end="\n" if done == total else "", file=sys.stderr)
+
+
+def _check_not_read(output: Path | None, read: list[Path | None]) -> None:
+    from transduce.files import same_file
+
+    for path in read:
+        if output is not None and path is not None and same_file(output, path):
+            raise UsageError(f"{output}: is read as well; name another --output")
 
 
 def _check(model: Path | None, source: Path | None, hypotheses: Path | None, output: Path | None) -> None:

@@ -67,7 +67,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         raise UsageError(
             f"--n-best {n_best} gives several outputs a line; add --json to have them as JSON lines"
         )
-    _check_output(output_file)
+    _check_output(output_file, input_file)
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
@@ -117,7 +117,7 @@ def _line(number: int, line: str, translation: Translation, *, as_json: bool, sc
     return translation.text + "\n"
 
 
-def _check_output(path: str) -> None:
+def _check_output(path: str, source: str) -> None:
     """Nothing; refuses before the work starts what could not be written at its end."""
     if path == "-":
         return
@@ -125,6 +125,10 @@ def _check_output(path: str) -> None:
         raise UsageError(f"{path}: there is no folder {Path(path).parent}; make it first")
     if Path(path).is_dir():
         raise UsageError(f"{path}: is a folder; name a file in it")
+    from transduce.files import same_file
+
+    if same_file(path, source):
+        raise UsageError(f"{path}: is the input as well; name another --output")
     if Path(path).suffix == ".zst":
         raise UsageError(
             f"{path}: .zst is read but not written; name the output .gz, or pipe it through zstd"

@@ -23,6 +23,7 @@ from transduce.errors import ConfigError, DataError
 from transduce.files import atomic_writer, write_json
 
 FORMAT = 1
+PARTS = ("tokenizer.model", "train", "valid", "valid.jsonl", "prepared.json")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,19 +53,31 @@ def prepare(
     *,
     max_length: int,
     seed: int,
+    unchanged: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Prepared:
     """The prepared data in ``folder``; files and settings that agree with what is there are not read again.
 
     ``config.max_length`` goes before ``max_length``, the model's. ``say`` gets a line before each long step.
-    Raises ConfigError where no training files are named, DataError for whatever is wrong in them.
+    ``unchanged`` refuses files or settings that differ from what the folder was made from. Raises ConfigError
+    where no training files are named, DataError for whatever is wrong in them.
     """
     folder = Path(folder)
     if not (config.source or config.tsv):
         raise ConfigError("no training files are named; give data.source and data.target, or data.tsv")
     limit = config.max_length or max_length
     wanted = _identity(config, limit, seed)
-    if _made_from(folder) == wanted:
+    made_from = _made_from(folder)
+    if unchanged and made_from is not None and made_from != wanted:
+        changed = sorted(name for name in wanted if wanted[name] != made_from.get(name))
+        raise DataError(
+            f"{folder}: this run began with other data: {', '.join(changed)} changed; restore the files and "
+            "settings, or start a new run"
+        )
+    foreign = sorted(p.name for p in folder.glob("[!.]*") if p.name not in PARTS)
+    if made_from is None and foreign:
+        raise DataError(f"{folder}: holds {foreign[0]}, which no run wrote; choose another output folder")
+    if made_from == wanted:
         with suppress(DataError):
             return open_prepared(folder)
     try:
@@ -82,6 +95,8 @@ def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Calla
     valid_files = (config.valid_source, config.valid_target, config.valid_tsv)
     count = count_pairs(*files)
     held_out: list[Pair] = []
+    if not count:
+        raise DataError(f"{', '.join((*config.source, *config.tsv))}: no pairs at all; name files with text")
     if any(valid_files):
         count_pairs(*valid_files)
         valid_pairs = list(read_corpora(*valid_files))
@@ -89,6 +104,11 @@ def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Calla
         wanted = config.valid_pairs or automatic_valid_pairs(count)
         say(f"choosing {wanted:,} of {count:,} pairs for validation")
         valid_pairs = held_out = choose_held_out(read_corpora(*files), wanted, seed)
+    if held_out and next(without(read_corpora(*files), held_out), None) is None:
+        raise DataError(
+            f"{', '.join((*config.source, *config.tsv))}: all {count:,} pairs are held out for validation, "
+            "or repeat one that is; give more pairs, or validation files"
+        )
     tokenizer = _tokenizer(config, without(read_corpora(*files), held_out), count, seed, say)
     tokenizer.save(folder / "tokenizer.model")
     say(f"turning {count:,} pairs into tokens")

@@ -70,6 +70,8 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
         checkpoints = Checkpoints(folder / "checkpoints", keep=last)
         steps = checkpoints.steps()[-last:]
         paths += [checkpoints.path(step) for step in steps] if steps else [folder]
+    if any((Path(output) / name).exists() for name in ("config.json", "model.safetensors", "settings.json")):
+        raise UsageError(f"{output}: already holds a model; choose another --output")
     weights = average(paths)
     parts = [_config_and_tokenizer(path) for path in paths]
     config, tokenizer, training = parts[0]

@@ -91,5 +91,7 @@ class TrainingConfig:
         for name in ("label_smoothing", "beta_1", "beta_2"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
+        if self.seed >= 2**63:
+            raise ConfigError(f"training.seed is {self.seed}; it must be below 2^63")
         if self.epsilon <= 0:
             raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")

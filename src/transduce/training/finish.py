@@ -11,6 +11,7 @@ from transduce.bundle import Bundle, save_bundle
 from transduce.data.prepare import Prepared
 from transduce.decoding.translator import Translator
 from transduce.evaluation.scores import score
+from transduce.files import write_json
 from transduce.model.transformer import Transformer
 from transduce.training.averaging import average
 from transduce.training.log import RunLog
@@ -32,15 +33,6 @@ def finish(
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
-    scores: dict[str, Any] = {}
-    if trainer.interrupted is None:
-        scores = final_scores(
-            model, data, settings.training.valid_lines, device=trainer.device, precision=trainer.precision
-        )
-        log.say(
-            f"validation, beam {BEAM}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
-            f"exact {scores['exact']:.1%} ({scores['signature']})"
-        )
     recipe = {**settings.as_dict(), "precision": trainer.precision, "device": trainer.device}
     for name, value in recipe["data"].items():
         if isinstance(value, list):  # names of files, without the folders of this machine
@@ -54,12 +46,23 @@ def finish(
         "source_tokens": p.source_tokens,
         "target_tokens": p.target_tokens,
         "averaged": [path.name for path in averaged],
-        "scores": scores,
+        "scores": {},
         "data": data.report.to_dict(),
     }
+    # First of all the model: whoever loses patience while it is scored has it nevertheless.
     save_bundle(folder, model, model.config, data.tokenizer, training)
-    log.write("end", {"reason": reason, "step": p.step, "seconds": p.seconds, "scores": scores})
     log.say(f"model, the average of the last {len(averaged)} checkpoints: {folder}")
+    scores: dict[str, Any] = {}
+    if trainer.interrupted is None:
+        scores = final_scores(
+            model, data, settings.training.valid_lines, device=trainer.device, precision=trainer.precision
+        )
+        log.say(
+            f"validation, beam {BEAM}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
+            f"exact {scores['exact']:.1%} ({scores['signature']})"
+        )
+        write_json(folder / "training.json", {**training, "scores": scores})
+    log.write("end", {"reason": reason, "step": p.step, "seconds": p.seconds, "scores": scores})
     return scores
 
 

@@ -23,6 +23,7 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.finish import finish
+from transduce.training.folder import check_room, locked, make_room
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
 from transduce.training.settings import (
@@ -81,9 +82,11 @@ def train(
     given = merge(expand(settings or {}), flags)
     stored = stored_settings(folder) if resume else {}
     given = merge(stored, given)
+    if resume and overwrite:
+        raise UsageError("--resume goes on with a run and --overwrite replaces it: give one of them")
     data = check_sections(given)
     if not resume:
-        _make_room(folder, overwrite=overwrite)
+        check_room(folder, overwrite=overwrite)
     device = machine.pick_device(given.get("training", {}).get("device", "auto"))
     pairs = count_pairs(data.source, data.target, data.tsv)
     run = resolve(given, pairs=pairs, device=device)
@@ -93,7 +96,10 @@ def train(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder}: cannot be made ({error.strerror}); choose another --output") from error
-    return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+    with locked(folder):
+        if not resume:
+            make_room(folder)
+        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
 
 
 class _Run:
@@ -108,13 +114,20 @@ class _Run:
         for line in self.settings.chosen:
             say(f"chosen: {line}")
         limit = self.settings.model.get("max_length", ModelConfig.max_length)
-        data = prepare(self.settings.data, self.folder / "data", max_length=limit, seed=config.seed, say=say)
+        data = prepare(
+            self.settings.data,
+            self.folder / "data",
+            max_length=limit,
+            seed=config.seed,
+            unchanged=resume,
+            say=say,
+        )
         for line in data.lines():
             say(line)
         if not len(data.train):
             raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
         torch.manual_seed(config.seed)
-        model = Transformer(self.settings.model_config(data.tokenizer.vocabulary)).to(self.device)
+        model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
         optimizer = adam(model, config)
         batching = Batching(
             data.train.source_lengths,
@@ -150,6 +163,15 @@ class _Run:
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
         scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
+
+    def _model(self, config: ModelConfig) -> Transformer:
+        try:
+            return Transformer(config).to(self.device)
+        except (RuntimeError, MemoryError) as error:
+            raise ConfigError(
+                f"a model with d_model {config.d_model} and d_ff {config.d_ff} does not fit in the memory of "
+                f"{self.device}; choose a smaller one"
+            ) from error
 
     def _describe(
         self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
@@ -195,29 +217,3 @@ class _Run:
                 "data": data.report.to_dict(),
             },
         )
-
-
-def _make_room(folder: Path, *, overwrite: bool) -> None:
-    """Nothing; raises UsageError where the folder holds a run or model that would be lost."""
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{folder}: is a file; --output must name a folder")
-    taken = [
-        name for name in ("settings.json", "checkpoints", "model.safetensors") if (folder / name).exists()
-    ]
-    if taken and not overwrite:
-        raise UsageError(
-            f"{folder}: already holds a run ({taken[0]}); use --resume to go on with it, --overwrite to "
-            "replace it, or another --output"
-        )
-    if taken:
-        for name in ("checkpoints", "data"):
-            shutil.rmtree(folder / name, ignore_errors=True)
-        for name in (
-            "settings.json",
-            "log.jsonl",
-            "config.json",
-            "model.safetensors",
-            "tokenizer.model",
-            "training.json",
-        ):
-            (folder / name).unlink(missing_ok=True)

@@ -30,6 +30,8 @@ from transduce.training.step import Updated, update
 from transduce.training.validation import Validation, to_batch
 
 NON_FINITE_LIMIT = 3
+# Guessing blindly costs ln V, about 10; no model that learns is ever this much worse.
+DIVERGED = 50.0
 # With save_every = 0 a run is saved at each fiftieth and validated at each tenth of its length.
 AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
@@ -206,6 +208,11 @@ class Trainer:
         return better
 
     def _report(self, rate: float) -> None:
+        if self._window.loss > DIVERGED:
+            raise TrainingError(
+                f"training diverged at step {self.progress.step}: the loss is {self._window.loss:.3g} a token; "
+                f"lower training.rate and start anew (last checkpoint: {self.checkpoints.newest() or 'none'})"
+            )
         self.log.write("train", train_values(self.progress, self._window, rate))
         if not self.log.live:
             self.log.say(train_line(self.progress, self._window, rate, self.done()))

@@ -1,0 +1,60 @@
+"""The folder of a run: who may write in it, and what of it a new run may delete."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from transduce.errors import UsageError
+
+# All that a run ever writes; nothing else is touched.
+FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
+DATA = ("prepared.json", "tokenizer.model", "valid.jsonl")
+SHARDS = ("train", "valid")
+
+
+def check_room(folder: Path, *, overwrite: bool) -> None:
+    """Nothing; raises UsageError where ``folder`` is no folder, or holds a run that would be lost."""
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder}: is a file; --output must name a folder")
+    taken = [
+        name for name in ("settings.json", "checkpoints", "model.safetensors") if (folder / name).exists()
+    ]
+    if taken and not overwrite:
+        raise UsageError(
+            f"{folder}: already holds a run ({taken[0]}); use --resume to go on with it, --overwrite to "
+            "replace it, or another --output"
+        )
+
+
+def make_room(folder: Path) -> None:
+    """Nothing; what an earlier run wrote in ``folder`` is gone, and nothing else is."""
+    for name in FILES:
+        (folder / name).unlink(missing_ok=True)
+    for path in (folder / "checkpoints").glob("*step-*"):
+        shutil.rmtree(path, ignore_errors=True)
+    if (folder / "data" / "prepared.json").exists():
+        for name in DATA:
+            (folder / "data" / name).unlink(missing_ok=True)
+        for name in SHARDS:
+            shutil.rmtree(folder / "data" / name, ignore_errors=True)
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Nothing; until left, no other process can train in ``folder``: it would get a UsageError."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: an open file cannot be replaced there anyway
+        yield
+        return
+    with (folder / ".lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"{folder}: another process is training there; wait for it, or stop it"
+            ) from None
+        yield
