@@ -15,9 +15,14 @@ from transduce.files import atomic_writer
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     path = tmp_path / "out"
     path.write_text("old", encoding="utf-8")
-    with pytest.raises(RuntimeError, match="stop"), atomic_writer(path) as file:
-        file.write(b"new")
-        raise RuntimeError("stop")
+
+    def fail() -> None:
+        with atomic_writer(path) as file:
+            file.write(b"new")
+            raise RuntimeError("stop")
+
+    with pytest.raises(RuntimeError, match="stop"):
+        fail()
     assert path.read_text("utf-8") == "old"
     assert os.listdir(tmp_path) == ["out"]
 

@@ -210,7 +210,7 @@ class Trainer:
     def _report(self, rate: float) -> None:
         if self._window.loss > DIVERGED:
             raise TrainingError(
-                f"training diverged at step {self.progress.step}: the loss is {self._window.loss:.3g} a token; "
+                f"training diverged at step {self.progress.step}: the loss is {self._window.loss:.3g}; "
                 f"lower training.rate and start anew (last checkpoint: {self.checkpoints.newest() or 'none'})"
             )
         self.log.write("train", train_values(self.progress, self._window, rate))
