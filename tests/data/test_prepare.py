@@ -204,7 +204,7 @@ def test_missing_files(tmp_path: Path, corpus: DataConfig) -> None:
 
 
 def test_a_tiny_corpus_of_one_sentence_says_what_is_wrong(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(DataError, match="no text to learn subwords from"):
+    with pytest.raises(DataError, match="all 3 pairs are held out for validation"):
         prepare(DataConfig(tsv=(write("p.tsv", ["a\tb"] * 3),)), tmp_path / "d", max_length=99, seed=1)
 
 

@@ -256,7 +256,7 @@ def test_resume_refuses_other_data(tmp_path: Path) -> None:
     result = _train(tmp_path, max_steps=2)
     write_toy(tmp_path, 200, seed=9)
     with (tmp_path / "said.txt").open("a", encoding="utf-8") as stream:
-        with pytest.raises(DataError, match=r"began with other data: source, target changed"):
+        with pytest.raises(DataError, match=r"began with other data: train changed"):
             train(result.folder, settings={"training.max_steps": 4}, resume=True, stream=stream)
         write_toy(tmp_path, 200)
         with pytest.raises(DataError, match=r"began with other data: vocabulary changed"):

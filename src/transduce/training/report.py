@@ -106,7 +106,7 @@ def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
 
 def validation_lines(p: Progress, scores: Validation, *, better: bool) -> Iterator[str]:
     """The same for people, with the samples."""
-    bleu = "BLEU not measured yet" if scores.bleu is None else f"BLEU {scores.bleu:.2f} (greedy)"
+    bleu = "no BLEU above perplexity 100" if scores.bleu is None else f"BLEU {scores.bleu:.2f} (greedy)"
     yield (
         f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, {bleu}"
         + (", best so far" if better else "")
