@@ -227,16 +227,19 @@ def test_after_tuning_a_large_block_is_re_used_without_page_faults():
     assert int(tuned) < 100 < int(run("untuned"))
 
 
-def test_waiting_threads_sleep_unless_the_user_said_otherwise() -> None:
+def test_waiting_threads_soon_sleep_unless_the_user_said_otherwise() -> None:
     import subprocess
     import sys
 
-    code = "import os, transduce.machine as m; m.tune_waiting(); print(os.environ['OMP_WAIT_POLICY'])"
-    for said, expected in ((None, "PASSIVE"), ("ACTIVE", "ACTIVE")):
-        environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
-        if said:
-            environment["OMP_WAIT_POLICY"] = said
+    code = "import os, transduce.machine as m; m.tune_waiting(); print(os.environ.get('GOMP_SPINCOUNT'))"
+    said: list[tuple[dict[str, str], str]] = [
+        ({}, "20000"),
+        ({"GOMP_SPINCOUNT": "7"}, "7"),
+        ({"OMP_WAIT_POLICY": "ACTIVE"}, "None"),
+    ]
+    ours = {n: v for n, v in os.environ.items() if n not in ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")}
+    for more, expected in said:
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code], env={**ours, **more}, capture_output=True, text=True, check=True
         )
         assert done.stdout.strip() == expected

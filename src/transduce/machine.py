@@ -127,13 +127,13 @@ def pick_precision(name: str, device: str) -> str:
 
 
 def tune_waiting() -> None:
-    """Nothing; OpenMP threads that wait for others sleep instead of spinning, unless the user said otherwise.
+    """Nothing; OpenMP threads that wait for others soon sleep, unless the user said how they should wait.
 
     Only a process that has not loaded torch yet is changed. Where another program keeps one core busy,
     threads that spin hold up the one that is waited for: `docs/results.md` has the figures.
     """
-    if "torch" not in sys.modules:
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "torch" not in sys.modules and "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "20000")
 
 
 def tune_allocator() -> str:
