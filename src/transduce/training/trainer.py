@@ -65,6 +65,7 @@ class Trainer:
         self._bad_in_a_row = 0
         self._validated_at = self._saved_at = -1
         self._done_before = 0.0
+        self._epoch_tokens = int(batching.target_lengths.sum())  # once: `done` is asked for every update
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
@@ -131,8 +132,7 @@ class Trainer:
             p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0,
         ]
         if c.max_epochs:
-            tokens = int(self.batching.target_lengths.sum())
-            shares.append(p.target_tokens / (tokens * c.max_epochs))
+            shares.append(p.target_tokens / (self._epoch_tokens * c.max_epochs))
         return max(shares)
 
     def _end(self) -> str | None:
