@@ -76,9 +76,8 @@ def validate(
             pairs, chosen, measured = [pairs[i] for i in chosen], list(range(len(chosen))), False
         else:
             measured = True
-        translator = Translator(
-            Bundle(model=model, tokenizer=tokenizer, training={}, path=None), device=device
-        )
+        bundle = Bundle(model=model, tokenizer=tokenizer, training={}, path=None)
+        translator = Translator(bundle, device=device, precision=precision)
         outputs = translator.translate([pair.source for pair in pairs], beam=1)
         scores = score(outputs, [pair.target for pair in pairs], ter=False)
         samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)
