@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import math
 import tomllib
 import types
 import typing
@@ -101,9 +100,7 @@ def _converted(value: Any, hint: Any, name: str) -> Any:
             return None
         return _converted(value, next(t for t in typing.get_args(hint) if t is not type(None)), name)
     elif hint is float and isinstance(value, int | float) and not isinstance(value, bool):
-        if math.isfinite(value):
-            return float(value)
-        raise ConfigError(f"{name} is {value!r}; it must be a finite number")
+        return float(value)
     elif hint is int and isinstance(value, float) and value.is_integer():
         return int(value)
     elif isinstance(value, hint) and not (hint is int and isinstance(value, bool)):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass
 
 from transduce.errors import ConfigError
@@ -73,6 +75,10 @@ class TrainingConfig:
                 )
 
     def _check_ranges(self) -> None:
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ConfigError(f"training.{field.name} is {value}; it must be a finite number")
         for name in ("batch_tokens", "report_every", "average"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
