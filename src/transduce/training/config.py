@@ -49,6 +49,7 @@ class TrainingConfig:
     threads: int = 0
 
     def __post_init__(self) -> None:
+        self._check_finite()
         self._check_ranges()
         for name, choices in (("schedule", SCHEDULES), ("metric", METRICS)):
             if getattr(self, name) not in choices:
@@ -74,11 +75,13 @@ class TrainingConfig:
                     "nothing ends this run: set training.max_steps, max_epochs, max_minutes or patience"
                 )
 
-    def _check_ranges(self) -> None:
+    def _check_finite(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
             if isinstance(value, float) and not math.isfinite(value):
                 raise ConfigError(f"training.{field.name} is {value}; it must be a finite number")
+
+    def _check_ranges(self) -> None:
         for name in ("batch_tokens", "report_every", "average"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 1")
