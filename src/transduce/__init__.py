@@ -10,11 +10,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transduce.data.corpus.generator import write_corpus as write_corpus
     from transduce.decoding.translator import Translator as Translator
     from transduce.errors import TransduceError as TransduceError
     from transduce.evaluation.evaluate import evaluate as evaluate
+    from transduce.evaluation.evaluate import evaluate_file as evaluate_file
     from transduce.model.config import ModelConfig as ModelConfig
     from transduce.model.transformer import Transformer as Transformer
+    from transduce.training.averaging import average_folders as average_folders
     from transduce.training.run import train as train
 
 __version__ = "0.1.0"
@@ -24,11 +27,25 @@ _HOMES = {
     "Transformer": "transduce.model.transformer",
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
+    "average_folders": "transduce.training.averaging",
     "evaluate": "transduce.evaluation.evaluate",
+    "evaluate_file": "transduce.evaluation.evaluate",
     "train": "transduce.training.run",
+    "write_corpus": "transduce.data.corpus.generator",
 }
 
-__all__ = ["ModelConfig", "TransduceError", "Transformer", "Translator", "__version__", "evaluate", "train"]
+__all__ = [
+    "ModelConfig",
+    "TransduceError",
+    "Transformer",
+    "Translator",
+    "__version__",
+    "average_folders",
+    "evaluate",
+    "evaluate_file",
+    "train",
+    "write_corpus",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
+
+from transduce.errors import DataError
 
 
 @contextmanager
@@ -45,6 +48,16 @@ def sync_folder(folder: str | Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+def check_free(folder: str | Path, needed: int, remedy: str) -> None:
+    """Nothing; raises DataError where the disk of ``folder`` has less than ``needed`` bytes free."""
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise DataError(
+            f"{folder}: about {needed / 2**20:,.0f} MiB are needed but {free / 2**20:,.0f} MiB are free; "
+            f"{remedy}"
+        )
 
 
 def same_file(one: str | Path, other: str | Path) -> bool:

@@ -1,7 +1,9 @@
 import errno
 import os
+import signal
 import subprocess
 import sys
+import time
 import warnings
 
 import pytest
@@ -122,8 +124,8 @@ def test_the_traceback_can_be_had(failing, capsys, monkeypatch):
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), typer.Abort()])
-def test_an_interrupt_is_quiet(error, failing, capsys):
-    assert failing(error, capsys) == (130, "")
+def test_an_interrupt_is_one_line(error, failing, capsys):
+    assert failing(error, capsys) == (130, "transduce: interrupted\n")
 
 
 def test_warnings_are_one_line(capsys, monkeypatch):
@@ -156,3 +158,27 @@ def test_the_module_can_be_run():
         [sys.executable, "-m", "transduce", "--version"], capture_output=True, text=True, check=True
     )
     assert run.stdout == f"transduce {transduce.__version__}\n"
+
+
+def test_sigterm_leaves_no_temporary_file(tmp_path):
+    words = ["-m", "transduce", "corpus", "generate", "--pairs", "100000000", "--output", str(tmp_path)]
+    with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 60
+        while not list(tmp_path.glob(".*.tmp")) and process.poll() is None and time.monotonic() < end:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        error = process.communicate(timeout=60)[1]
+    if process.returncode == 1 and "MiB are free" in error:
+        pytest.skip(f"no room for the corpus: {error}")
+    assert (process.returncode, error) == (143, "transduce: terminated\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(("closed", "code"), [("<&-", 1), (">&-", 2), ("2>&-", 1)])
+def test_closed_standard_streams(closed, code, tmp_path):
+    command = f"{sys.executable} -m transduce translate {tmp_path} {closed}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert "internal error" not in done.stderr
+    assert done.stderr.count("\n") == (0 if closed == "2>&-" else 1)

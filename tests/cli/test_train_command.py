@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -122,3 +123,17 @@ def test_average_of_a_runs_checkpoints(
     assert len(Translator.load(output, device="cpu").translate(["one two"])) == 1
     assert main(["average", str(tmp_path / "none"), "--output", str(output)]) == 1
     assert "is not a folder" in capsys.readouterr().err
+
+
+def test_a_fault_in_a_settings_file_names_the_file(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "run.toml").write_text("[training]\nsede = 1\n", encoding="utf-8")
+    assert main(["train", str(tmp_path / "run.toml"), "--output", str(tmp_path / "run")]) == 2
+    assert "run.toml: there is no setting 'training.sede'; did you mean" in capsys.readouterr().err
+
+
+def test_a_second_source_without_its_flag(tmp_path: Path, capsys: Any) -> None:
+    files = ["--source", "one.en", "two.en", "--target", "one.de"]
+    assert main(["train", *files, "--output", str(tmp_path / "run")]) == 2
+    assert (
+        "two.en: a settings file ends in .toml; to train on several files repeat" in capsys.readouterr().err
+    )

@@ -87,8 +87,28 @@ def test_a_truncated_compressed_file_is_an_error(write: Write, ending: str) -> N
 
 @pytest.mark.parametrize("ending", ["gz", "zst"])
 def test_a_file_that_is_not_compressed_as_its_name_says(write: Write, ending: str) -> None:
-    with pytest.raises(DataError, match=rf"text\.{ending}: cut short or damaged"):
+    with pytest.raises(DataError, match=rf"text\.{ending}: is not compressed.* without \.{ending}"):
         list(read_lines(write(f"text.{ending}", b"plain text\n")))
+    compress = {"gz": gzip.compress, "zst": zstandard.compress}[ending]
+    for read in (count_lines, lambda path: list(read_lines(path))):
+        with pytest.raises(DataError, match=rf"text\.txt: is compressed.* ends in \.{ending}"):
+            read(write("text.txt", compress(b"some text\n")))
+
+
+def test_an_empty_file_needs_no_compression(write: Write) -> None:
+    assert list(read_lines(write("text.gz", b""))) == []
+
+
+def test_closed_standard_input_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(DataError, match="standard input is closed; name a file"):
+        list(read_lines("-"))
+
+
+def test_faults_of_standard_input_name_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"ok\n\xff\n")))
+    with pytest.raises(DataError, match="standard input:2: not valid UTF-8"):
+        list(read_lines("-"))
 
 
 def test_zst_without_the_package_names_the_extra(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +139,7 @@ def test_wrong_encodings_are_named_with_line_and_column(write: Write) -> None:
         DataError, match=r"latin\.txt:2: not valid UTF-8 \(byte 0xe4 at column 3\); convert .*iconv -f LATIN1"
     ):
         next(lines)
-    with pytest.raises(DataError, match=r"wide\.txt:1: not valid UTF-8 \(byte 0xff at column 1\).*UTF-16"):
+    with pytest.raises(DataError, match=r"wide\.txt: is UTF-16 text; convert it with `iconv -f UTF-16"):
         list(read_lines(write("wide.txt", "hello\n".encode("utf-16"))))
     with pytest.raises(DataError, match=r"surrogate\.txt:1: not valid UTF-8 \(byte 0xed"):
         list(read_lines(write("surrogate.txt", "\ud800\n".encode(errors="surrogatepass"))))

@@ -14,6 +14,7 @@ from toy import toy_settings, write_toy
 
 from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, DataError, TrainingError, UsageError
+from transduce.training.averaging import average_folders
 from transduce.training.run import TrainingResult, train
 from transduce.training.validation import Validation
 
@@ -293,3 +294,30 @@ def test_a_corpus_that_leaves_nothing_to_train_on(tmp_path: Path, lines: list[st
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.en: (no pairs at all|all \d+ pairs are held out)"):
         train(tmp_path / "run", source=tmp_path / "a.en", target=tmp_path / "a.de")
+
+
+def test_a_finished_run_says_so_when_it_is_resumed(tmp_path: Path) -> None:
+    _train(tmp_path, "run", max_steps=3)
+    _train(tmp_path, "run", max_steps=3, resume=True)
+    said = (tmp_path / "said.txt").read_text("utf-8")
+    assert "nothing is left to train: 3 updates are done; raise that limit to go on" in said
+
+
+def test_another_preset_is_another_run(tmp_path: Path) -> None:
+    _train(tmp_path, "run", max_steps=3)
+    with pytest.raises(ConfigError, match="another run .*: preset was tiny, is small"):
+        train(tmp_path / "run", preset="small", resume=True)
+
+
+def test_files_are_names(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="source is 3; it must be the name of a file, or a list of names"):
+        train(tmp_path / "run", source=3, target="x")  # type: ignore[arg-type]
+
+
+def test_checkpoints_are_averaged_once_each(tmp_path: Path) -> None:
+    _train(tmp_path, "run", max_steps=4, save_every=2, average=2)
+    one, other = (tmp_path / "run" / "checkpoints" / f"step-{step:08d}" for step in (2, 4))
+    with pytest.raises(UsageError, match="step-00000002: is named twice"):
+        average_folders([one, other, one], tmp_path / "mean")
+    with pytest.warns(UserWarning, match="only 2 checkpoints are there, not 9"):
+        assert average_folders([tmp_path / "run"], tmp_path / "mean", last=9) == [one, other]

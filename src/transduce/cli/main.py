@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.main import get_command
@@ -97,7 +98,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     line each on stderr; TRANSDUCE_DEBUG=1 adds the traceback.
     """
     machine.tune_waiting()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - for as long as the process lives
+    if sys.stdout is None:
+        print("transduce: error: standard output is closed; send it to a file", file=sys.stderr)
+        return 2
     shown, warnings.formatwarning = warnings.formatwarning, _format_warning
+    terminated = _terminate_as_interrupt()
     try:
         code = _run(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
@@ -107,7 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except _Terminated:
+        print("transduce: terminated", file=sys.stderr)
+        return 143
     except (KeyboardInterrupt, typer.Abort):
+        print("transduce: interrupted", file=sys.stderr)
         return 130
     except Exception as error:
         if os.environ.get("TRANSDUCE_DEBUG", "0") not in ("", "0"):
@@ -117,6 +128,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return code
     finally:
         warnings.formatwarning = shown
+        if terminated is not None:
+            signal.signal(signal.SIGTERM, terminated)
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, so that files under temporary names are removed on the way out."""
+
+
+def _terminate_as_interrupt() -> Any:
+    """The handler of SIGTERM that stood before; None where there is nothing to restore."""
+
+    def stop(*_: object) -> None:
+        raise _Terminated
+
+    try:
+        return signal.signal(signal.SIGTERM, stop)
+    except ValueError:  # not in the main thread: whoever runs us there handles signals
+        return None
 
 
 def _run(arguments: list[str]) -> int:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from transduce.errors import ConfigError, UsageError
 
 File = typer.Option(metavar="FILE")
 
@@ -51,7 +53,7 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     from transduce import machine
 
     machine.tune_allocator()
-    from transduce.config import merge, parse_assignment, read_toml
+    from transduce.config import merge, parse_assignment
     from transduce.training.run import train as run
 
     files = {
@@ -63,7 +65,7 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     }
     flags = {"data": {name: [str(path) for path in paths] for name, paths in files.items() if paths}}
     settings = merge(
-        read_toml(config) if config else {},
+        _read(config) if config else {},
         flags,
         {"preset": preset} if preset else {},
         *(parse_assignment(text) for text in assignments or ()),
@@ -71,3 +73,21 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     result = run(output, settings=settings, resume=resume, overwrite=overwrite)
     if result.interrupted is not None:
         raise typer.Exit(128 + result.interrupted)
+
+
+def _read(config: Path) -> dict[str, Any]:
+    """The settings in a TOML file, whose name stands in whatever is wrong with them."""
+    from transduce.config import read_toml
+    from transduce.training.settings import check_names
+
+    if config.suffix != ".toml" and not config.is_dir():
+        raise UsageError(
+            f"{config}: a settings file ends in .toml; to train on several files repeat the flag "
+            "before each: --source A --source B"
+        )
+    settings = read_toml(config)
+    try:
+        check_names(settings)
+    except ConfigError as error:
+        raise ConfigError(f"{config}: {error}") from error
+    return settings

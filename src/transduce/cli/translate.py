@@ -86,7 +86,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     machine.tune_allocator()
     translator = Translator.load(model, device=device, precision=precision, threads=threads)
-    asked = input_file == "-" and sys.stdin.isatty()
+    asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
     lines, first = read_lines(input_file), 1
     with _opened(output_file) as output, _Progress(input_file, quiet=asked) as progress:
@@ -112,8 +112,9 @@ def _line(number: int, line: str, translation: Translation, *, as_json: bool, sc
         outputs = [{name: getattr(a, name) for name in fields} for a in translation.alternatives]
         value = {"line": number, "source": line, "translations": outputs, "warnings": translation.warnings}
         return json.dumps(value, ensure_ascii=False) + "\n"
-    if scores and translation.source:
-        return f"{translation.alternatives[0].score:.4f}\t{translation.text}\n"
+    if scores:  # an empty line has no score, but its TAB, so that columns stay columns
+        score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
+        return f"{score}\t{translation.text}\n"
     return translation.text + "\n"
 
 

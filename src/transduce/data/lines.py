@@ -22,6 +22,8 @@ from transduce.errors import DataError, UsageError
 _CHUNK = 1 << 20
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+# How compressed files begin, and the name by which they are read through.
+_MAGIC = {".gz": b"\x1f\x8b", ".zst": b"\x28\xb5\x2f\xfd"}
 
 
 def read_lines(path: str | Path) -> Iterator[str]:
@@ -66,6 +68,7 @@ def _blocks(path: str | Path) -> Iterator[bytes]:
             if end or not reading:
                 block = b"".join(pending)
                 if first:
+                    _check_kind(path, block)
                     block = block.removeprefix(_BOM)
                 if block:
                     yield block
@@ -85,21 +88,44 @@ def _split(block: bytes) -> list[str]:
 
 def _not_utf8(path: str | Path, number: int, line: bytes, start: int) -> str:
     column = len(line[:start].decode(errors="replace")) + 1
-    guess = "UTF-16" if number == 1 and line.startswith(_UTF16) else "LATIN1"
     return (
-        f"{path}:{number}: not valid UTF-8 (byte 0x{line[start]:02x} at column {column}); "
-        f"convert the file, e.g. with `iconv -f {guess} -t UTF-8`"
+        f"{_name(path)}:{number}: not valid UTF-8 (byte 0x{line[start]:02x} at column {column}); "
+        "convert the file, e.g. with `iconv -f LATIN1 -t UTF-8`"
     )
+
+
+def _name(path: str | Path) -> str:
+    return "standard input" if str(path) == "-" else str(path)
+
+
+def _check_kind(path: str | Path, first: bytes) -> None:
+    """Nothing; raises DataError where a file's first bytes say that it is no UTF-8 text."""
+    if first.startswith(_UTF16):
+        raise DataError(f"{_name(path)}: is UTF-16 text; convert it with `iconv -f UTF-16 -t UTF-8`")
+    for suffix, magic in _MAGIC.items():
+        if first.startswith(magic):
+            raise DataError(
+                f"{_name(path)}: is compressed, though its name does not say so; "
+                f"decompress it, or give it a name that ends in {suffix}"
+            )
 
 
 @contextmanager
 def _opened(path: str | Path) -> Iterator[io.BufferedReader]:
     """A buffered stream of the decompressed bytes; whatever goes wrong while it is read is a DataError."""
     if str(path) == "-":
+        if sys.stdin is None:
+            raise DataError("standard input is closed; name a file instead")
         yield cast(io.BufferedReader, sys.stdin.buffer)
         return
     try:
         with Path(path).open("rb") as file:
+            magic = _MAGIC.get(Path(path).suffix)
+            if magic is not None and (start := file.peek(len(magic))) and not start.startswith(magic):
+                raise DataError(
+                    f"{path}: is not compressed, though its name says so; "
+                    f"give it a name without {Path(path).suffix}"
+                )
             yield _decompressed(file, Path(path))
     except FileNotFoundError:
         raise DataError(f"{path}: no such file; check the path") from None

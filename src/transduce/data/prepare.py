@@ -118,7 +118,7 @@ def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Calla
     valid = write_shards(
         valid_pairs, tokenizer, folder / "valid", valid_report, corpus=identity(*valid_files)
     )
-    valid_pairs = [pair for pair in valid_pairs if pair.source.strip() and pair.target.strip()]
+    valid_pairs = _used(valid_pairs, tokenizer, limit)
     _write_pairs(folder / "valid.jsonl", valid_pairs)
     return Prepared(
         tokenizer=tokenizer,
@@ -128,6 +128,15 @@ def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Calla
         report=report,
         valid_report=valid_report,
     )
+
+
+def _used(pairs: list[Pair], tokenizer: Tokenizer, limit: int) -> list[Pair]:
+    """The validation pairs whose tokens are in the shards: those that are whole and not too long."""
+    full = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
+    sources = tokenizer.encode_batch([pair.source for pair in full])
+    targets = tokenizer.encode_batch([pair.target for pair in full])
+    fits = (max(len(s), len(t)) < limit for s, t in zip(sources, targets, strict=True))
+    return [pair for pair, fit in zip(full, fits, strict=True) if fit]
 
 
 def open_prepared(folder: str | Path) -> Prepared:

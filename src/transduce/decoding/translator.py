@@ -61,6 +61,8 @@ class Translator:
         ``progress`` is called with the numbers of finished and of all texts. What is worth telling of a line,
         such as that it was split, is a Python warning that names the line.
         """
+        if options.get("n_best", 1) != 1:
+            raise UsageError("translate gives one text a line; translate_detailed gives n_best of them")
         translations = self.translate_detailed(texts, progress=progress, **options)
         for translation in translations:
             for warning in translation.warnings:
@@ -81,6 +83,11 @@ class Translator:
         """
         if isinstance(texts, str):
             raise UsageError("translate takes a list of lines and got one string; write translate([text])")
+        for number, text in enumerate(texts, first_line):
+            if not isinstance(text, str):
+                raise UsageError(
+                    f"line {number} is {text!r}, not a string; translate takes a list of strings"
+                )
         chosen = TranslationOptions.from_mapping(options)
         sources = read_sources(
             texts,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,8 @@ def _score(
     facts: list[str],
 ) -> Evaluation:
     """The evaluation; ``facts`` are the arguments of the command and what else the recipe must say."""
+    if hypotheses and not any(line.strip() for line in hypotheses):
+        warnings.warn(f"{names[0]}: every line is empty", stacklevel=3)
     scores = score(hypotheses, references, names=names)
     paper = None
     if paper_bleu is not None:

@@ -35,6 +35,8 @@ class Transformer(nn.Module):
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
+        if not isinstance(config, ModelConfig):
+            raise TypeError(f"a Transformer is made of a ModelConfig, not {config!r}; see ModelConfig.named")
         self.config = config
         self.embeddings = Embeddings(config)
         self.source_positions = PositionalEncoding(config)
@@ -91,7 +93,12 @@ class Transformer(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch source"], target_in: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocabulary"]:
-        """Logits for every target position at once; ``target_in`` is the target shifted right by one."""
+        """Logits for every target position at once; ``target_in`` is the target shifted right by one.
+
+        Raises ValueError where source and target have different numbers of rows.
+        """
+        if len(source) != len(target_in):
+            raise ValueError(f"{len(source)} source rows but {len(target_in)} target rows: they are pairs")
         return self.decode(target_in, self.start(source))[0]
 
     def _source_mask(self, source: Tensor) -> Tensor | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from transduce.errors import BundleError, UsageError
 from transduce.model.config import ModelConfig
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.settings import stored_settings
+
+LAST = 5  # the checkpoints that the paper averages for its base model
 
 
 def average(paths: Sequence[str | Path]) -> dict[str, Tensor]:
@@ -55,7 +58,7 @@ def _read(folder: Path) -> dict[str, Tensor]:
         raise BundleError(f"{file}: cannot be read ({error}); name checkpoint or model folders") from error
 
 
-def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: int = 5) -> list[Path]:
+def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: int = LAST) -> list[Path]:
     """The folders whose average is now the model folder ``output``.
 
     A run's folder stands for its ``last`` newest checkpoints; else each must be a checkpoint of a run or a
@@ -69,9 +72,14 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
             raise BundleError(f"{folder}: is not a folder; name checkpoints, model folders or a run's folder")
         checkpoints = Checkpoints(folder / "checkpoints", keep=last)
         steps = checkpoints.steps()[-last:]
+        if steps and len(steps) < last and last != LAST:
+            warnings.warn(f"{folder}: only {len(steps)} checkpoints are there, not {last}", stacklevel=2)
         paths += [checkpoints.path(step) for step in steps] if steps else [folder]
     if any((Path(output) / name).exists() for name in ("config.json", "model.safetensors", "settings.json")):
         raise UsageError(f"{output}: already holds a model; choose another --output")
+    real = [path.resolve() for path in paths]
+    if repeated := [path for path in real if real.count(path) > 1]:
+        raise UsageError(f"{repeated[0]}: is named twice and would count twice; name it once")
     weights = average(paths)
     parts = [_config_and_tokenizer(path) for path in paths]
     config, tokenizer, training = parts[0]

@@ -11,6 +11,8 @@ from transduce.training.log import duration
 from transduce.training.step import Updated
 from transduce.training.validation import Validation
 
+SHOWN = 200  # characters of a sample translation
+
 
 @dataclass
 class Progress:
@@ -112,6 +114,11 @@ def validation_lines(p: Progress, scores: Validation, *, better: bool) -> Iterat
         + (", best so far" if better else "")
     )
     for source, reference, translation in scores.samples:
-        yield f"    source      {source}"
-        yield f"    reference   {reference}"
-        yield f"    translation {translation}"
+        yield f"    source      {_shown(source)}"
+        yield f"    reference   {_shown(reference)}"
+        yield f"    translation {_shown(translation)}"
+
+
+def _shown(text: str) -> str:
+    """The text, or its beginning: a young model's output may fill a page. log.jsonl has all of it."""
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

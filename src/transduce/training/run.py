@@ -71,10 +71,7 @@ def train(
     goes on from the newest checkpoint in ``output``. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
-    files: Settings = {
-        "source": [str(p) for p in ([source] if isinstance(source, str | Path) else source)],
-        "target": [str(p) for p in ([target] if isinstance(target, str | Path) else target)],
-    }
+    files: Settings = {"source": _names("source", source), "target": _names("target", target)}
     flags: Settings = {
         "data": {n: v for n, v in files.items() if v},
         **({"preset": preset} if preset else {}),
@@ -100,6 +97,13 @@ def train(
         if not resume:
             make_room(folder)
         return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+
+
+def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
+    names = [files] if isinstance(files, str | Path) else files
+    if not isinstance(names, Sequence) or not all(isinstance(name, str | Path) for name in names):
+        raise UsageError(f"{side} is {files!r}; it must be the name of a file, or a list of names")
+    return [str(name) for name in names]
 
 
 class _Run:
@@ -158,6 +162,8 @@ class _Run:
         if resume and trainer.resume():
             say(f"resuming after update {trainer.progress.step:,}")
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
+        if (over := trainer.over()) is not None:
+            say(f"nothing is left to train: {over}; raise that limit to go on")
         reason = trainer.run()
         p = trainer.progress
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")

@@ -68,8 +68,8 @@ def expand(settings: Mapping[str, Any]) -> Settings:
     return result
 
 
-def check_sections(given: Mapping[str, Any]) -> DataConfig:
-    """The data settings, after every name and type was checked: before any file is read."""
+def check_names(given: Mapping[str, Any]) -> None:
+    """Nothing; raises ConfigError where a name does not exist or a value is of the wrong type."""
     for name, value in given.items():
         if name not in SECTIONS:
             raise unknown_name(name, SECTIONS, "section")
@@ -77,6 +77,12 @@ def check_sections(given: Mapping[str, Any]) -> DataConfig:
             raise ConfigError(f"{name} is {value!r}; it must be a section with settings, e.g. {name}.x=1")
     checked(ModelConfig, given.get("model", {}), "model")
     checked(TrainingConfig, given.get("training", {}), "training")
+    checked(DataConfig, given.get("data", {}), "data")
+
+
+def check_sections(given: Mapping[str, Any]) -> DataConfig:
+    """The data settings, after every name and type was checked: before any file is read."""
+    check_names(given)
     if "vocabulary" in given.get("model", {}):
         raise ConfigError("model.vocabulary comes from the tokenizer; set data.vocabulary instead")
     preset = given.get("preset") or "tiny"
@@ -138,6 +144,8 @@ def with_absolute_paths(settings: Settings) -> Settings:
 def differences(old: Settings, new: Settings) -> list[str]:
     """What makes ``new`` another run than ``old``, one "name: was x, is y" each."""
     found = []
+    if old["preset"] != new["preset"]:
+        found.append(f"preset was {old['preset']}, is {new['preset']}")
     for section in ("model", "training"):
         for name in sorted(set(old[section]) | set(new[section])):
             before, now = old[section].get(name), new[section].get(name)

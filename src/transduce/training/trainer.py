@@ -94,15 +94,15 @@ class Trainer:
 
     def _run(self) -> str:
         p = self.progress
-        reason = self._end()
+        reason = self.over()
         while reason is None:
             updates = self.batching.epoch(p.epoch)
             for ids in updates[p.position :]:
-                if (reason := self._end()) is not None:
+                if (reason := self.over()) is not None:
                     return reason
                 self._one(ids)
             p.epoch, p.position = p.epoch + 1, 0
-            reason = self._end()
+            reason = self.over()
         return reason
 
     def _one(self, micro_batches: tuple[Ids, ...]) -> None:
@@ -135,7 +135,8 @@ class Trainer:
             shares.append(p.target_tokens / (self._epoch_tokens * c.max_epochs))
         return max(shares)
 
-    def _end(self) -> str | None:
+    def over(self) -> str | None:
+        """Why the run is at its end, as a phrase; None while it is not."""
         p, c = self.progress, self.config
         if self.interrupted is not None:
             return f"stopped by {signal.Signals(self.interrupted).name}"

@@ -24,12 +24,13 @@ from typing import IO
 
 from transduce.data.corpus.sentences import KINDS
 from transduce.errors import UsageError
-from transduce.files import atomic_writer
+from transduce.files import atomic_writer, check_free
 
 SPLITS = ("train", "valid", "test")
 SIDES = ("en", "de")
 _BLOCK = 100
 _BLOCKS_BETWEEN_REPORTS = 10
+PAIR_BYTES = 200  # generously, both sides together; the mean is about half of it
 LEAST_WORDS = 4  # below, too few sentences are left for three disjoint splits
 _HELD_OUT = 5  # percent of all sentences for each of validation and test
 
@@ -77,6 +78,7 @@ def write_corpus(
         folder.mkdir(parents=True, exist_ok=True)
     except FileExistsError:
         raise UsageError(f"{folder}: is a file; the corpus needs a folder of its own") from None
+    check_free(folder, sum(missing.values()) * PAIR_BYTES, "ask for fewer pairs, or choose another folder")
     paths = {split: [folder / f"{split}.{side}" for side in SIDES] for split in SPLITS}
     with ExitStack() as stack:
         files = {s: [stack.enter_context(atomic_writer(path)) for path in paths[s]] for s in SPLITS}
