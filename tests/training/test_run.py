@@ -305,7 +305,7 @@ def test_a_finished_run_says_so_when_it_is_resumed(tmp_path: Path) -> None:
 
 def test_another_preset_is_another_run(tmp_path: Path) -> None:
     _train(tmp_path, "run", max_steps=3)
-    with pytest.raises(ConfigError, match="another run .*: preset was tiny, is small"):
+    with pytest.raises(ConfigError, match=r"another run .*: preset was tiny, is small"):
         train(tmp_path / "run", preset="small", resume=True)
 
 
