@@ -1,40 +1,41 @@
-"""Real target tokens per second in training, padding excluded, beside the ceiling that matrix products set.
+"""Real target tokens per second in training, padding excluded: Transduce and its peers in one run.
 
-python benchmarks/training_speed.py [--data ../shared/data/multi30k] [--preset tiny] [--seconds 60]
+python benchmarks/training_speed.py [--data ../shared/data/multi30k] [--preset tiny] [--rounds 3]
 
-Multi30k EN-DE, joint vocabulary 8,000, batches of at most 4,096 padded tokens a side. The ceiling is what
-this machine's matrix products alone would allow: measured FLOP/s of the model's shapes over FLOPs per token.
+Multi30k EN-DE, joint vocabulary 8,000, the same batches of at most 4,096 padded tokens a side for all. Every
+system runs in a process of its own, in turn, for several rounds. The ceiling is what this machine's matrix
+products alone would allow: measured FLOP/s of the model's shapes over FLOPs per token.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import resource
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
+from training_systems import SYSTEMS, installed
 from transduce import machine
-from transduce.data.batching import Batching, Update
+from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
-from transduce.data.prepare import prepare
-from transduce.data.shards import TokenShards
+from transduce.data.prepare import open_prepared, prepare
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
-from transduce.training.config import TrainingConfig
-from transduce.training.optimizer import adam
-from transduce.training.step import update
 from transduce.training.validation import to_batch
 
-WARM_UP, REPORT = 5, 5.0
+WARM_UP, TOKENS = 4, 4096
 
 
-def ceiling(config: ModelConfig, precision: str, rows: int = 4096) -> float:
+def ceiling(config: ModelConfig, precision: str, rows: int = TOKENS) -> float:
     """FLOP/s of this machine's matrix products in the shapes that most of the model's work has."""
     dtype = torch.bfloat16 if precision == "bf16" else torch.float32
     shapes = [
@@ -62,33 +63,30 @@ def flops_per_target_token(model: Transformer, source_share: float) -> float:
     return 6 * ((encoder + kv) * source_share + decoder + model.embeddings.output.numel())
 
 
-def measure(
-    model: Transformer,
-    updates: list[Update],
-    shards: TokenShards,
-    config: TrainingConfig,
-    *,
-    precision: str,
-    seconds: float,
-) -> tuple[float, list[float]]:
-    """Real target tokens per second over ``seconds`` after the warm-up, and the same for each 5 s of it."""
-    optimizer = adam(model, config)
-    model.train()
-    tokens, begin, rates = 0, 0.0, []
-    mark, mark_tokens = 0.0, 0
-    for number, ids in enumerate(updates * 100):
+def measure(system: str, given: argparse.Namespace) -> dict[str, Any]:
+    """Tokens per second over ``--seconds`` after the warm-up, and the peak of this process's memory."""
+    if system == "transduce":
+        machine.tune_allocator()
+    machine.set_threads(given.threads)
+    data = open_prepared(given.work)
+    lengths = data.train.source_lengths, data.train.target_lengths
+    batching = Batching(*lengths, batch_tokens=TOKENS, micro_batch_tokens=TOKENS, seed=1)
+    torch.manual_seed(1)
+    config = ModelConfig.named(given.preset, vocabulary=data.tokenizer.vocabulary)
+    step = SYSTEMS[system][1](config, given.precision)
+    shape = Transformer(ModelConfig(vocabulary=20, d_model=8, d_ff=8, heads=1))  # only for its special ids
+    begin, tokens, number = time.perf_counter(), 0, 0
+    for number, (ids,) in enumerate(batching.epoch(0) * 100):
         if number == WARM_UP:
-            begin = mark = time.perf_counter()
-            tokens = mark_tokens = 0
-        batches = [to_batch(shards, i, model, "cpu") for i in ids]
-        tokens += update(model, optimizer, batches, config, rate=1e-4, precision=precision).target_tokens
-        now = time.perf_counter()
-        if number > WARM_UP and now - mark >= REPORT:
-            rates.append((tokens - mark_tokens) / (now - mark))
-            mark, mark_tokens = now, tokens
-        if number > WARM_UP and now - begin >= seconds:
+            begin, tokens = time.perf_counter(), 0
+        batch = to_batch(data.train, ids, shape, "cpu")
+        step(batch)
+        tokens += batch.target_tokens
+        if number > WARM_UP and time.perf_counter() - begin >= given.seconds:
             break
-    return tokens / (now - begin), rates
+    seconds = time.perf_counter() - begin
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    return {"rate": tokens / seconds, "gib": peak, "updates": number - WARM_UP + 1}
 
 
 def main() -> int:
@@ -97,53 +95,88 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path(__file__).parents[2] / "shared/data/multi30k")
     parser.add_argument("--preset", default="tiny")
     parser.add_argument("--precision", default="auto")
-    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--seconds", type=float, default=20.0)
+    parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
+    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=installed())
+    parser.add_argument("--one", choices=SYSTEMS, help=argparse.SUPPRESS)
+    parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.one:
+        print(json.dumps(measure(given.one, given)))
+        return 0
     if not (given.data / "train.en.gz").exists():
         print(f"{given.data}: Multi30k is not there (train.en.gz, train.de.gz); name its folder with --data")
         return 1
-    allocator = machine.tune_allocator()
+    given.precision = machine.pick_precision(given.precision, "cpu")
     machine.set_threads(given.threads)
-    precision = machine.pick_precision(given.precision, "cpu")
     with tempfile.TemporaryDirectory() as folder:
-        files = {side: (str(given.data / f"train.{side}.gz"),) for side in ("en", "de")}
-        data = prepare(
-            DataConfig(source=files["en"], target=files["de"], vocabulary=8000),
-            folder,
-            max_length=256,
-            seed=1,
-        )
-        torch.manual_seed(1)
+        files = [(str(given.data / f"train.{side}.gz"),) for side in ("en", "de")]
+        config = DataConfig(source=files[0], target=files[1], vocabulary=8000)
+        data = prepare(config, folder, max_length=256, seed=1)
+        runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.systems}
+        for _ in range(given.rounds):
+            for name in given.systems:
+                runs[name].append(_run(name, folder, given))
         model = Transformer(ModelConfig.named(given.preset, vocabulary=data.tokenizer.vocabulary))
-        config = TrainingConfig(batch_tokens=4096, micro_batch_tokens=4096)
-        lengths = data.train.source_lengths, data.train.target_lengths
-        batching = Batching(*lengths, batch_tokens=4096, micro_batch_tokens=4096, seed=1)
-        updates = batching.epoch(0)
-        rate, rates = measure(model, updates, data.train, config, precision=precision, seconds=given.seconds)
-        share = float(lengths[0].sum() / lengths[1].sum())
-    flops = flops_per_target_token(model, share)
-    peak = ceiling(model.config, precision)
+        share = float(data.train.source_lengths.sum() / data.train.target_lengths.sum())
+    _print(runs, model, share, given)
+    return 0
+
+
+def _run(name: str, folder: str, given: argparse.Namespace) -> dict[str, Any]:
+    words = [sys.executable, __file__, "--one", name, "--work", folder, "--preset", given.preset]
+    words += [
+        "--precision",
+        given.precision,
+        "--seconds",
+        str(given.seconds),
+        "--threads",
+        str(given.threads),
+    ]
+    environment = {**os.environ, **({"GOMP_SPINCOUNT": "20000"} if name == "transduce" else {})}
+    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    print(f"{SYSTEMS[name][0]}: {result['rate']:,.0f} tokens/s", file=sys.stderr)
+    return result
+
+
+def _print(
+    runs: dict[str, list[dict[str, Any]]], model: Transformer, share: float, given: argparse.Namespace
+) -> None:
+    flops, peak = flops_per_target_token(model, share), ceiling(model.config, given.precision)
+    rows = {}
+    for name, results in runs.items():
+        rates = sorted(result["rate"] for result in results)
+        rows[name] = {
+            "target_tokens_per_second": round(statistics.median(rates)),
+            "spread": [round(rates[0]), round(rates[-1])],
+            "share_of_ceiling": round(statistics.median(rates) * flops / peak, 3),
+            "peak_memory_gib": round(max(result["gib"] for result in results), 2),
+        }
+    ours = rows.get("transduce", {"target_tokens_per_second": 0})["target_tokens_per_second"]
+    print(f"{'system':34}{'tokens/s':>10}{'spread':>16}{'ours/it':>9}{'of ceiling':>12}{'GiB':>7}")
+    for name, row in rows.items():
+        rate, (low, high) = row["target_tokens_per_second"], row["spread"]
+        print(
+            f"{SYSTEMS[name][0]:34}{rate:10,}{f'{low:,}-{high:,}':>16}{ours / rate:9.2f}"
+            f"{row['share_of_ceiling']:12.0%}{row['peak_memory_gib']:7.2f}"
+        )
+    threads = torch.get_num_threads()
+    print(
+        f"recipe: {given.preset}, {given.precision}, {threads} threads, Multi30k EN-DE, joint BPE 8,000, "
+        f"at most {TOKENS:,} padded tokens a side, {given.rounds} rounds of {given.seconds:g} s in turn"
+    )
     figures = {
         "preset": given.preset,
-        "precision": precision,
-        "threads": torch.get_num_threads(),
-        "target_tokens_per_second": round(rate),
-        "spread": [round(min(rates)), round(statistics.median(rates)), round(max(rates))] if rates else [],
+        "precision": given.precision,
+        "threads": threads,
         "ceiling_gflops": round(peak / 1e9),
-        "share_of_ceiling": round(rate * flops / peak, 3),
-        "peak_memory_gib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, 2),
-        "allocator": allocator,
+        "mflop_per_target_token": round(flops / 1e6, 1),
+        "systems": rows,
         "torch": torch.__version__,
     }
-    print(f"{'preset':12}{'precision':11}{'tokens/s':>10}{'of ceiling':>12}{'GiB':>7}")
-    print(
-        f"{given.preset:12}{precision:11}{rate:10,.0f}{figures['share_of_ceiling']:12.0%}"
-        f"{figures['peak_memory_gib']:7.2f}"
-    )
-    print(f"recipe: Multi30k EN-DE, joint BPE 8,000, at most 4,096 padded tokens, {given.seconds:g} s")
     print(json.dumps(figures))
-    return 0
 
 
 if __name__ == "__main__":
