@@ -131,6 +131,10 @@ class Transformer(nn.Module):
                 for table in module.parameters(recurse=False):
                     nn.init.normal_(table, std=self.config.d_model**-0.5)
 
+    def recompute(self, wanted: bool = True) -> None:
+        """Nothing; from now on the layers keep only their inputs for the backward pass, or all again."""
+        self.encoder.recompute = self.decoder.recompute = wanted
+
     def parameter_count(self) -> int:
         """The number of trained values; tied matrices count once."""
         return sum(parameter.numel() for parameter in self.parameters())

@@ -20,7 +20,8 @@ class TrainingConfig:
     side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
     ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
     ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
-    validated at each tenth, of its length.
+    validated at each tenth, of its length. ``recompute_layers`` is activation checkpointing: less memory for
+    more time, the same result.
     """
 
     seed: int = 1
@@ -46,6 +47,7 @@ class TrainingConfig:
     average: int = 5
     device: str = "auto"
     precision: str = "auto"
+    recompute_layers: bool = False
     threads: int = 0
 
     def __post_init__(self) -> None:

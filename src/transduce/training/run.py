@@ -132,6 +132,7 @@ class _Run:
             raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
         torch.manual_seed(config.seed)
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
+        model.recompute(config.recompute_layers)
         optimizer = adam(model, config)
         batching = Batching(
             data.train.source_lengths,

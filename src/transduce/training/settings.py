@@ -27,6 +27,7 @@ FREE = (
     "report_every",
     "average",
     "device",
+    "recompute_layers",
     "threads",
     "metric",
 )
