@@ -19,6 +19,7 @@ from transduce.training.optimizer import adam
 from transduce.training.step import Batch, precision_context, update
 
 Step = Callable[[Batch], None]
+Maker = Callable[[ModelConfig, str], Step]
 PAD, SMOOTHING, RATE = 0, 0.1, 1e-4
 
 
@@ -133,7 +134,7 @@ def marian_step(config: ModelConfig, precision: str) -> Step:
     return _looped(forward, model, precision)
 
 
-SYSTEMS: dict[str, tuple[str, Callable[[ModelConfig, str], Step], str]] = {
+SYSTEMS: dict[str, tuple[str, Maker, str]] = {
     "transduce": ("Transduce", transduce_step, "torch"),
     "torch": ("torch.nn.Transformer, plain loop", torch_step, "torch"),
     "marian": ("HF MarianMTModel, plain loop", marian_step, "transformers"),
