@@ -48,10 +48,12 @@ def _random(vocabulary: int = 60) -> tuple[torch.Tensor, torch.Tensor, torch.Ten
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.3])
 @pytest.mark.parametrize("chunk", [1, 200, 1 << 22])
+@pytest.mark.parametrize("compact", [("cpu",), ()])  # as on a CPU, and as on a GPU
 def test_fused_loss_and_gradients_equal_the_plain_ones(
-    smoothing: float, chunk: int, monkeypatch: pytest.MonkeyPatch
+    smoothing: float, chunk: int, compact: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("transduce.training.loss.CHUNK_LOGITS", chunk)
+    monkeypatch.setattr("transduce.training.loss.COMPACT", compact)
     features, output, targets = _random()
     loss = smoothed_cross_entropy(features, output, targets, smoothing=smoothing, pad_id=0, scale=0.25)
     fused = torch.autograd.grad(loss.smoothed * 3, (features, output))
@@ -76,7 +78,11 @@ def test_nll_is_not_smoothed_and_perplexity_does_not_depend_on_smoothing() -> No
     assert loss.smoothed.item() > loss.nll.item()
 
 
-def test_padding_adds_nothing_to_loss_or_gradient() -> None:
+@pytest.mark.parametrize("compact", [("cpu",), ()])
+def test_padding_adds_nothing_to_loss_or_gradient(
+    compact: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("transduce.training.loss.COMPACT", compact)
     features, output, targets = _random()
     loss = smoothed_cross_entropy(features, output, targets, smoothing=0.1, pad_id=0)
     d_features, d_output = torch.autograd.grad(loss.smoothed, (features, output))

@@ -15,6 +15,9 @@ from torch import Tensor
 
 # At most this many logits exist at a time: 16 MiB in float32, small enough to stay near the processor.
 CHUNK_LOGITS = 1 << 22
+# Where padding is left out before the products. To ask where it stands would make a GPU wait for the host, so
+# there it is multiplied by zero instead.
+COMPACT = ("cpu",)
 
 
 @dataclass(frozen=True)
@@ -66,9 +69,13 @@ class _FusedCrossEntropy(torch.autograd.Function):
         ctx: Any, features: Tensor, output: Tensor, targets: Tensor, how: tuple[Any, ...]
     ) -> tuple[Tensor, Tensor]:
         smoothing, pad_id, scale, dtype = how
-        real = (targets.reshape(-1) != pad_id).nonzero().squeeze(1)
-        x = features.reshape(-1, features.shape[-1]).index_select(0, real).to(dtype)
-        true = targets.reshape(-1).index_select(0, real)
+        x, true = features.reshape(-1, features.shape[-1]).to(dtype), targets.reshape(-1)
+        real, padding = None, (true == pad_id).unsqueeze(1)
+        if x.device.type in COMPACT:
+            real = (~padding).nonzero()[:, 0]
+            x, true, padding = x.index_select(0, real), true.index_select(0, real), padding[real]
+        else:
+            x = x.masked_fill(padding, 0.0)
         matrix = output.to(dtype)
         other = smoothing / (len(output) - 1)
         needs_gradient = any(ctx.needs_input_grad[:2])
@@ -85,6 +92,10 @@ class _FusedCrossEntropy(torch.autograd.Function):
                 # sum_j log p_j = sum_j logit_j - V log Z, without another pass over the vocabulary
                 log_z = logits.gather(1, goal).float() - log_true
                 log_all = (part.float() @ sums).unsqueeze(1) - len(output) * log_z
+                if real is None:
+                    log_true, log_all = (
+                        each.masked_fill(padding[begin : begin + rows], 0.0) for each in (log_true, log_all)
+                    )
                 nll = nll - log_true.sum()
                 smoothed = smoothed - (1 - smoothing - other) * log_true.sum() - other * log_all.sum()
                 if needs_gradient:
@@ -99,6 +110,8 @@ class _FusedCrossEntropy(torch.autograd.Function):
                     d_matrix += p.t() @ part
         if needs_gradient:
             d_x, d_matrix = d_x.float() - other * sums, d_matrix - other * x.sum(0, dtype=torch.float32)
+            if real is None:
+                d_x = d_x.masked_fill(padding, 0.0)
         ctx.save_for_backward(real, d_x.mul_(scale), d_matrix.mul_(scale))
         ctx.shape, ctx.dtype = features.shape, features.dtype
         ctx.mark_non_differentiable(nll)
@@ -107,6 +120,9 @@ class _FusedCrossEntropy(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None, None]:
         real, d_x, d_matrix = ctx.saved_tensors
+        d_x = (d_x * gradients[0]).to(ctx.dtype)
+        if real is None:
+            return d_x.view(ctx.shape), d_matrix * gradients[0], None, None
         d_features = torch.zeros(ctx.shape, dtype=ctx.dtype, device=d_x.device)
-        d_features.view(-1, ctx.shape[-1]).index_copy_(0, real, (d_x * gradients[0]).to(ctx.dtype))
+        d_features.view(-1, ctx.shape[-1]).index_copy_(0, real, d_x)
         return d_features, d_matrix * gradients[0], None, None

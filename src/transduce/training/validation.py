@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
+from torch import Tensor
 
 from transduce.bundle import Bundle
 from transduce.data.batching import Batching, Ids, collate
@@ -44,7 +45,7 @@ class Validation:
 def to_batch(shards: TokenShards, ids: Ids, model: Transformer, device: str) -> Batch:
     """The pairs ``ids`` as tensors on ``device``."""
     source, target_in, target_out = (
-        torch.from_numpy(array).to(device, non_blocking=True)
+        _sent(torch.from_numpy(array), device)
         for array in collate(shards, ids, model.config.start_id, model.config.pad_id)
     )
     return Batch(
@@ -54,6 +55,13 @@ def to_batch(shards: TokenShards, ids: Ids, model: Transformer, device: str) -> 
         int(shards.source_lengths[ids].sum()),
         int(shards.target_lengths[ids].sum()),
     )
+
+
+def _sent(array: Tensor, device: str) -> Tensor:
+    """The array on ``device``; from pinned memory a GPU fetches it while the host goes on."""
+    if device.startswith("cuda"):
+        array = array.pin_memory()
+    return array.to(device, non_blocking=True)
 
 
 def validate(
