@@ -17,8 +17,8 @@ import time
 
 import numpy as np
 import torch
-from training_speed import flops_per_target_token
 
+from training_speed import flops_per_target_token
 from transduce.data.batching import Batching
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
