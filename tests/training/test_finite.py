@@ -112,23 +112,19 @@ def _events(folder: Path, event: str) -> list[dict[str, Any]]:
 
 def _poison(monkeypatch: pytest.MonkeyPatch, at: int, *, mend: bool) -> None:
     """One weight is infinite from update ``at`` on; with ``mend`` only in that update."""
-    work = Trainer._update
+    one = Trainer._one
 
-    def poisoned(self: Trainer, *arguments: Any) -> Any:
+    def poisoned(self: Trainer, ids: Any) -> None:
         weight = self.model.encoder.layers[0].feed_forward.w_1.weight
-        if self.progress.step + 1 < at:
-            return work(self, *arguments)
-        if not (mend and self.progress.step + 1 > at):
-            kept = float(weight.detach()[0, 0])
-            with torch.no_grad():
-                weight[0, 0] = math.inf
-        seen = work(self, *arguments)
-        if mend and self.progress.step + 1 == at:
+        kept, bad = float(weight.detach()[0, 0]), self.progress.step + 1 == at
+        with torch.no_grad():
+            weight[0, 0] = math.inf if bad else kept
+        one(self, ids)
+        if mend and bad:
             with torch.no_grad():
                 weight[0, 0] = kept
-        return seen
 
-    monkeypatch.setattr(Trainer, "_update", poisoned)
+    monkeypatch.setattr(Trainer, "_one", poisoned)
 
 
 def test_one_is_skipped_counted_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,8 +22,8 @@ from transduce.training.resume import rewind
 from transduce.training.run import TrainingResult, train
 from transduce.training.trainer import Trainer
 
-STEPS = 24
-# Dropout is on, an update gathers three micro-batches, an epoch has about five updates.
+STEPS = 20
+# Dropout is on, an update gathers three micro-batches, an epoch has nine updates.
 HOW: dict[str, Any] = {
     "batch_tokens": 300,
     "micro_batch_tokens": 100,
@@ -31,6 +31,7 @@ HOW: dict[str, Any] = {
     "valid_every": 5,
     "report_every": 4,
     "average": 2,
+    "valid_lines": 1,
     "max_steps": STEPS,
     "warmup": 9,
 }
@@ -240,18 +241,18 @@ def test_another_corpus_is_refused_by_name_and_accepted_by_flag(
         _train(tmp_path, "run", resume=True, max_steps=9)
     seen.clear()
     assert _train(tmp_path, "run", resume=True, accept_changes=True, max_steps=9).steps == 9
-    assert "accepted: data changed; going on at the beginning of epoch 2" in _said(tmp_path, "run")
+    assert "accepted: data changed; going on at the beginning of epoch 1" in _said(tmp_path, "run")
     prepared = json.loads((tmp_path / "run" / "data" / "train" / "meta.json").read_bytes())
     assert prepared["report"]["pairs"] == 260
     assert (tmp_path / "run" / "data" / "tokenizer.model").read_bytes() == tokenizer
-    # the second epoch of the new data from its first update on
+    # the epoch anew, in the order of the new data
     from transduce.data.batching import Batching
     from transduce.data.shards import TokenShards
 
     shards = TokenShards.open(tmp_path / "run" / "data" / "train")
     order = Batching(
         shards.source_lengths, shards.target_lengths, batch_tokens=300, micro_batch_tokens=100, seed=1
-    ).epoch(1)
+    ).epoch(0)
     assert list(seen.values()) == [[part.tolist() for part in update] for update in order[:2]]
     # and from now on that is the run's data
     assert _train(tmp_path, "run", resume=True, max_steps=10).steps == 10

@@ -60,27 +60,25 @@ def _limit(monkeypatch: pytest.MonkeyPatch, tokens: int) -> list[int]:
     return sizes
 
 
-@pytest.mark.parametrize("budget", [60, 400, 1999, 10**6])
-def test_no_micro_batch_exceeds_the_shapes_that_are_tried(budget: int) -> None:
-    batching = _batching(budget, batch_tokens=10**6)
-    model = Transformer(ModelConfig(vocabulary=30, d_model=8, d_ff=8, heads=2))
-    config = TrainingConfig()
-    shapes = Trial(model, adam(model, config), batching, config, precision="fp32").shapes(
-        batching.micro_batch_tokens
-    )
-    source, target = batching.source_lengths, batching.target_lengths
-    for epoch in range(3):
-        for ids in (ids for micro in batching.epoch(epoch) for ids in micro):
-            rows, s, t = len(ids), int(source[ids].max()), int(target[ids].max())
-            # the products that memory grows with: what a layer keeps of each side, and three attentions
-            for need in (
-                lambda r, s, t: r * s,
-                lambda r, s, t: r * t,
-                lambda r, s, t: r * s * s,
-                lambda r, s, t: r * s * t,
-                lambda r, s, t: r * t * t,
-            ):
-                assert need(rows, s, t) <= max(need(*shape) for shape in shapes)
+@pytest.mark.parametrize("budget", [40, 60, 400, 1999, 10**6])
+def test_no_micro_batch_exceeds_the_shape_that_is_tried(
+    small_model: Callable[..., Transformer], budget: int
+) -> None:
+    trial = _trial(small_model(), budget=budget, batch_tokens=10**6)
+    batching = trial.batching
+    rows, s, t = trial.shape(budget)
+    for micro in (ids for epoch in range(3) for update in batching.epoch(epoch) for ids in update):
+        r, x, y = (
+            len(micro),
+            int(batching.source_lengths[micro].max()),
+            int(batching.target_lengths[micro].max()),
+        )
+        # what memory grows with: what the layers keep of each side, and the three attentions
+        assert r * x <= rows * s
+        assert r * y <= rows * t
+        assert r * x * x <= rows * s * s
+        assert r * y * y <= rows * t * t
+        assert r * x * y <= rows * s * t
 
 
 def test_a_trial_leaves_no_trace(small_model: Callable[..., Transformer]) -> None:
@@ -107,7 +105,7 @@ def test_forward_backward_and_update_are_tried(
         return step(*arguments)
 
     monkeypatch.setattr(trial.optimizer, "step", spied)
-    assert trial.attempt(trial.shapes(400))
+    assert trial.attempt(trial.shape(400), repeated=False)
     assert tried == [True]
 
 
@@ -179,15 +177,15 @@ def test_the_estimate_is_about_right() -> None:
     trial = Trial(
         model,
         adam(model, TrainingConfig()),
-        Batching([60] * 400, [60] * 400, batch_tokens=9600, micro_batch_tokens=9600, seed=1),
+        Batching([60] * 100, [60] * 100, batch_tokens=3000, micro_batch_tokens=3000, seed=1),
         TrainingConfig(),
         precision="fp32",
     )
-    foretold = trial.needed(9600)
+    foretold = trial.needed(3000)
     if foretold is None:
         pytest.skip("this system does not say how much memory a process takes")
     before = trial_module._status("VmRSS")
-    peak = trial_module._peak_of(lambda: trial.fits(9600))
+    peak = trial_module._peak_of(lambda: trial.fits(3000))
     assert before is not None
     assert peak is not None
     assert 0.6 < foretold / (peak - before) < 1.8
@@ -196,17 +194,17 @@ def test_the_estimate_is_about_right() -> None:
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_limit_on_the_address_space(small_model: Callable[..., Transformer]) -> None:
     """A real refusal to allocate, in a child process."""
-    model = Transformer(ModelConfig(vocabulary=300, d_model=64, d_ff=256, heads=4))
-    trial = _trial(model, budget=200_000, batch_tokens=200_000)
+    model = Transformer(ModelConfig.named("tiny", vocabulary=300, encoder_layers=1, decoder_layers=1))
+    trial = _trial(model, budget=6000, batch_tokens=6000)
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
         try:
             said = "it fits"
             taken = int(trial_module._status("VmSize") or 0)
-            resource.setrlimit(resource.RLIMIT_AS, (taken + 400 * 2**20, resource.RLIM_INFINITY))
+            resource.setrlimit(resource.RLIMIT_AS, (taken + 120 * 2**20, resource.RLIM_INFINITY))
             machine.free_memory = lambda: None  # type: ignore[assignment]  # only the refusal itself
-            try_largest(trial, 200_000)
+            try_largest(trial, 6000)
         except ConfigError as error:
             said = str(error)
         except BaseException as error:
@@ -219,15 +217,20 @@ def test_a_limit_on_the_address_space(small_model: Callable[..., Transformer]) -
         assert "does not fit in the memory of cpu; use training.micro_batch_tokens=" in pipe.read().decode()
 
 
-def test_it_costs_little() -> None:
-    model = Transformer(ModelConfig.named("tiny", vocabulary=8000))
+def test_it_costs_no_more_than_a_few_updates() -> None:
+    """Under two seconds for tiny and its batch on any machine that does three updates in that time."""
+    model = Transformer(ModelConfig.named("tiny", vocabulary=4000))
     config = TrainingConfig(device="cpu", precision="fp32")
     lengths = [length for length in range(2, 101) for _ in range(20)]
     batching = Batching(lengths, lengths, batch_tokens=1024, micro_batch_tokens=1024, seed=1)
     trial = Trial(model, adam(model, config), batching, config, precision="fp32")
-    begin = time.process_time()
-    try_largest(trial, 1024)
-    assert time.process_time() - begin < 2
+    trial.attempt((1, 9, 9), repeated=False)
+    times = []
+    for work in (lambda: try_largest(trial, 1024), lambda: trial.attempt((10, 100, 100), repeated=False)):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    assert times[0] < 3 * times[1]
 
 
 @pytest.mark.parametrize(
@@ -280,7 +283,7 @@ def test_batch_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             call += ["--set", f"{section}.{name}={value}"]
     assert main([*call, "--batch", "auto", "--output", str(tmp_path / "run")]) == 0
     recipe = json.loads((tmp_path / "run" / "training.json").read_bytes())["recipe"]["training"]
-    assert 90 <= recipe["micro_batch_tokens"] <= 100
+    assert 80 <= recipe["micro_batch_tokens"] <= 100
     assert (recipe["batch_tokens"], recipe["fit_micro_batch"]) == (300, False)
     # the run goes on with what was found, whatever fits by then
     assert (

@@ -1,6 +1,6 @@
 """Before step 1: does the largest micro-batch that can come fit in memory? And which one would?
 
-A trial is one update with the learning rate 0 of the largest shapes that the batcher can produce. Weights,
+A trial is one update with the learning rate 0 of the largest shape that the batcher can produce. Weights,
 optimizer and random state are afterwards as before. An accelerator says that it is full; on a CPU the kernel
 may kill the process instead, so that there the need is first estimated from two small updates.
 """
@@ -56,13 +56,15 @@ class Trial:
         self.batching = batching
         self._peaks: tuple[float, float, int] | None = None
 
-    def shapes(self, budget: int) -> list[Shape]:
-        """The largest shapes (rows, source, target) of ``budget`` micro-batch tokens, longest pairs last."""
-        pairs = len(self.batching.source_lengths)
-        return [
-            (min(pairs, max(1, budget // max(source, target))), source, target)
-            for _, source, target in reversed(self.batching.largest_shapes())
-        ]
+    def shape(self, budget: int) -> Shape:
+        """Rows, source and target length that no micro-batch of ``budget`` tokens exceeds in any respect.
+
+        The longest pairs, and a row more than the budget has room for: so it has at least as many positions
+        as any micro-batch, and each of them attends to at least as many.
+        """
+        _, source, target = self.batching.largest_shapes()[0]
+        rows = -(-budget // max(source, target))
+        return min(len(self.batching.source_lengths), rows), source, target
 
     def fits(self, budget: int) -> bool:
         """Whether an update with micro-batches of ``budget`` tokens fits in memory."""
@@ -70,18 +72,19 @@ class Trial:
         free = machine.free_memory()
         if need is not None and free is not None and need > free:
             return False
-        shapes = self.shapes(budget)
-        # Gradients of the first micro-batch lie in memory while those after it are worked on.
-        return self.attempt(shapes if len(shapes) > 1 else shapes * 2)
+        return self.attempt(self.shape(budget), repeated=budget < self.batching.batch_tokens)
 
-    def attempt(self, shapes: list[Shape]) -> bool:
-        """Whether one update of micro-batches of these shapes went through; it leaves no trace."""
+    def attempt(self, shape: Shape, *, repeated: bool) -> bool:
+        """Whether an update with a micro-batch of this shape went through; it leaves no trace.
+
+        With ``repeated`` there are two of them: the second is worked on beside the gradients of the first.
+        """
         release(str(self.device))
         self.model.train()
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             try:
-                batches = [self._batch(shape) for shape in shapes]
+                batches = [self._batch(shape)] * (2 if repeated else 1)
                 update(self.model, self.optimizer, batches, self.config, rate=0.0, precision=self.precision)
                 return True
             except (RuntimeError, MemoryError) as error:
@@ -93,11 +96,13 @@ class Trial:
                 self.optimizer.state.clear()
 
     def needed(self, budget: int) -> float | None:
-        """Bytes beyond those in use that the longest pairs need, by two small updates; None if unknown."""
-        rows, source, target = self.shapes(budget)[-1]
+        """Bytes beyond those in use that the largest shape needs, by two small updates; None if unknown."""
+        rows, source, target = self.shape(budget)
+        repeated = budget < self.batching.batch_tokens
         if self._peaks is None:
             few = max(2, min(rows // 8, SMALL_TOKENS // max(source, target)))
-            least, more = (_peak_of(partial(self.attempt, [(n, source, target)] * 2)) for n in (1, few))
+            small = (partial(self.attempt, (n, source, target), repeated=repeated) for n in (1, few))
+            least, more = (_peak_of(work) for work in small)
             if least is None or more is None:
                 return None
             self._peaks = least, more, few
@@ -117,7 +122,7 @@ def try_largest(trial: Trial, budget: int) -> None:
     """Nothing; raises ConfigError where micro-batches of ``budget`` tokens do not fit, naming what would."""
     if trial.fits(budget):
         return
-    rows, source, target = trial.shapes(budget)[-1]
+    rows, source, target = trial.shape(budget)
     least = max(source, target)
     fitting = largest_that_fits(trial.fits, least, budget // 2)
     remedy = (
@@ -133,7 +138,7 @@ def try_largest(trial: Trial, budget: int) -> None:
 
 def fitting_micro_batch(trial: Trial) -> int:
     """The most micro-batch tokens, up to those of an update, that fit; ConfigError where none do."""
-    _, source, target = trial.shapes(1)[-1]
+    _, source, target = trial.shape(1)
     least = max(source, target)
     fitting = largest_that_fits(trial.fits, least, max(least, trial.batching.batch_tokens))
     if not fitting:
