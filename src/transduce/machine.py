@@ -190,6 +190,34 @@ def usable_memory() -> int | None:
     return min([total, *_cgroup_numbers("memory", "memory.max", "memory.limit_in_bytes")])
 
 
+def free_memory() -> int | None:
+    """Bytes that this process may still fill, by machine, cgroup and ulimit; None if unknown."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").split("\n")
+        free = [1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+        taken = 1024 * int(
+            next(
+                line.split()[1]
+                for line in Path("/proc/self/status").read_text(encoding="ascii").split("\n")
+                if line.startswith("VmSize:")
+            )
+        )
+    except (OSError, StopIteration):
+        return None
+    import resource
+
+    for folder in _cgroup_folders("memory"):
+        with contextlib.suppress(OSError, ValueError, StopIteration):
+            limit, used = (int((folder / f"memory.{name}").read_text()) for name in ("max", "current"))
+            stat = (folder / "memory.stat").read_text().split("\n")
+            cached = next(int(line.split()[1]) for line in stat if line.startswith("inactive_file "))
+            free.append(limit - used + cached)
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY:
+        free.append(limit - taken)
+    return min(free, default=None)
+
+
 def cgroup_cores() -> float | None:
     """The tightest CPU quota of this process's control groups, in cores; None without one."""
     quotas = []

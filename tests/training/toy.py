@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from pathlib import Path
 from typing import Any
@@ -33,3 +34,9 @@ def toy_settings(**training: Any) -> dict[str, Any]:
             **training,
         },
     }  # fmt: skip
+
+
+class Said(io.StringIO):
+    """What a run says, in memory: all that the type of an open text file asks for."""
+
+    mode, name = "w", "said"

@@ -48,6 +48,17 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace the run that --output holds.")
     ] = False,
+    accept_changes: Annotated[
+        bool,
+        typer.Option("--accept-changes", help="With --resume: go on although data or settings have changed."),
+    ] = False,
+    batch: Annotated[
+        str,
+        typer.Option(
+            metavar="auto|TOKENS",
+            help="Tokens worked on at once; auto: as many as memory holds. Updates stay as they are.",
+        ),
+    ] = "",
 ) -> None:
     """Train a translator from parallel text. Ctrl-C saves; --resume goes on."""
     from transduce import machine
@@ -68,11 +79,21 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         _read(config) if config else {},
         flags,
         {"preset": preset} if preset else {},
+        {"training": _micro_batch(batch)} if batch else {},
         *(parse_assignment(text) for text in assignments or ()),
     )
-    result = run(output, settings=settings, resume=resume, overwrite=overwrite)
+    result = run(output, settings=settings, resume=resume, overwrite=overwrite, accept_changes=accept_changes)
     if result.interrupted is not None:
         raise typer.Exit(128 + result.interrupted)
+
+
+def _micro_batch(batch: str) -> dict[str, Any]:
+    """The settings that ``--batch`` stands for."""
+    if batch == "auto":
+        return {"fit_micro_batch": True}
+    if batch.isdecimal():
+        return {"micro_batch_tokens": int(batch), "fit_micro_batch": False}
+    raise UsageError(f"--batch is {batch!r}; it must be a number of tokens, or auto")
 
 
 def _read(config: Path) -> dict[str, Any]:

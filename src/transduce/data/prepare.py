@@ -20,7 +20,7 @@ from transduce.data.report import Report
 from transduce.data.shards import TokenShards, write_shards
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import ConfigError, DataError
-from transduce.files import atomic_writer, write_json
+from transduce.files import atomic_writer, check_free, write_json
 
 FORMAT = 1
 PARTS = ("tokenizer.model", "train", "valid", "valid.jsonl", "prepared.json")
@@ -54,13 +54,15 @@ def prepare(
     max_length: int,
     seed: int,
     unchanged: bool = False,
+    keep_tokenizer: bool = False,
     say: Callable[[str], None] = lambda line: None,
 ) -> Prepared:
     """The prepared data in ``folder``; files and settings that agree with what is there are not read again.
 
     ``config.max_length`` goes before ``max_length``, the model's. ``say`` gets a line before each long step.
-    ``unchanged`` refuses files or settings that differ from what the folder was made from. Raises ConfigError
-    where no training files are named, DataError for whatever is wrong in them.
+    ``unchanged`` refuses files or settings that differ from what the folder was made from; ``keep_tokenizer``
+    prepares them anew with the tokenizer that is in the folder, unless the settings name one. Raises
+    ConfigError where no training files are named, DataError for whatever is wrong in them.
     """
     folder = Path(folder)
     if not (config.source or config.tsv):
@@ -70,9 +72,13 @@ def prepare(
     made_from = _made_from(folder)
     if unchanged and made_from is not None and made_from != wanted:
         changed = sorted(name for name in wanted if wanted[name] != made_from.get(name))
+        files = sorted(
+            {file["name"] for name in changed for file in _differing(wanted[name], made_from.get(name))}
+        )
         raise DataError(
-            f"{folder}: this run began with other data: {', '.join(changed)} changed; restore the files and "
-            "settings, or start a new run"
+            f"{folder}: this run began with other data: {', '.join(changed)} changed"
+            f"{' (' + ', '.join(files) + ')' if files else ''}; restore the files and settings, start a new "
+            "run, or go on with --accept-changes"
         )
     foreign = sorted(p.name for p in folder.glob("[!.]*") if p.name not in PARTS)
     if made_from is None and foreign:
@@ -80,17 +86,42 @@ def prepare(
     if made_from == wanted:
         with suppress(DataError):
             return open_prepared(folder)
+    kept = folder / "tokenizer.model"
+    tokenizer = Tokenizer.load(kept) if keep_tokenizer and not config.tokenizer and kept.exists() else None
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        check_free(folder, _room(config), "make room, or choose another output folder")
         (folder / "prepared.json").unlink(missing_ok=True)
-        prepared = _prepare(config, folder, limit, seed, say)
+        prepared = _prepare(config, folder, limit, seed, say, tokenizer)
         write_json(folder / "prepared.json", wanted)
     except OSError as error:
         raise DataError(f"{folder}: cannot be written: {error.strerror or error}") from None
     return prepared
 
 
-def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Callable[[str], None]) -> Prepared:
+def _room(config: DataConfig) -> int:
+    """About the most bytes that shards will take: two a token, which has seldom less than two characters."""
+    names = (*config.source, *config.target, *config.tsv, *config.valid_source, *config.valid_target)
+    sizes = ((Path(name).stat().st_size, name.endswith((".gz", ".zst"))) for name in names)
+    return sum(size * (4 if packed else 1) for size, packed in sizes)
+
+
+def _differing(wanted: Any, made_from: Any) -> list[dict[str, Any]]:
+    """The files of one group of identities that are new or have changed; none where it is a plain setting."""
+    if not isinstance(wanted, list) or not isinstance(made_from, list):
+        return []
+    before = [file for group in made_from for file in group]
+    return [file for group in wanted for file in group if file not in before]
+
+
+def _prepare(
+    config: DataConfig,
+    folder: Path,
+    limit: int,
+    seed: int,
+    say: Callable[[str], None],
+    tokenizer: Tokenizer | None = None,
+) -> Prepared:
     files = (config.source, config.target, config.tsv)
     valid_files = (config.valid_source, config.valid_target, config.valid_tsv)
     count = count_pairs(*files)
@@ -109,7 +140,7 @@ def _prepare(config: DataConfig, folder: Path, limit: int, seed: int, say: Calla
             f"{', '.join((*config.source, *config.tsv))}: all {count:,} pairs are held out for validation, "
             "or repeat one that is; give more pairs, or validation files"
         )
-    tokenizer = _tokenizer(config, without(read_corpora(*files), held_out), count, seed, say)
+    tokenizer = tokenizer or _tokenizer(config, without(read_corpora(*files), held_out), count, seed, say)
     tokenizer.save(folder / "tokenizer.model")
     say(f"turning {count:,} pairs into tokens")
     report, valid_report = Report(limit=limit, held_out=len(held_out)), Report(limit=limit)

@@ -2,6 +2,9 @@
 
 ``step-00001500/`` holds ``model.safetensors`` (float32 parameters), ``optimizer.safetensors`` (Adam's moments
 by parameter name, and the random generators) and ``state.json``. Nothing in them can run code.
+
+Beside them, under hidden names, stands what a save has not finished: ``.step-00001500.tmp`` while it is
+written, ``.old`` while another of the same update takes its place, ``.gone`` while it is deleted.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +56,15 @@ class Checkpoints:
         """The new checkpoint's folder; on return it is on the disk.
 
         Everything is written and synced under a temporary name, then renamed in one operation. Raises
-        TrainingError where the disk refuses; older checkpoints are not touched.
+        TrainingError where the disk refuses; older checkpoints are not touched. With ``passing`` in ``state``
+        it is one that only a signal brought about: `prune` removes it as soon as there is a newer one.
         """
         path = self.path(step)
-        temporary = path.with_name(f".{path.name}.tmp")
+        temporary, old = _hidden(path, "tmp"), _hidden(path, "old")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            if not self.folder.exists():
+                self.folder.mkdir(parents=True)
+                sync_folder(self.folder.parent)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
             save_file(
@@ -67,21 +74,54 @@ class Checkpoints:
             for name in ("model.safetensors", "optimizer.safetensors"):
                 sync_file(temporary / name)
             write_json(temporary / "state.json", {"format": FORMAT, "step": step, **state})
-            shutil.rmtree(path, ignore_errors=True)
+            if path.exists():  # no single operation replaces a folder: `recover` undoes this one if need be
+                shutil.rmtree(old, ignore_errors=True)
+                path.rename(old)
             temporary.rename(path)
             sync_folder(self.folder)
+            shutil.rmtree(old, ignore_errors=True)
         except (OSError, SafetensorError) as error:
-            shutil.rmtree(temporary, ignore_errors=True)
+            with suppress(OSError):  # a disk that fails may refuse this as well; the next start does it
+                self.recover()
             newest = self.newest()
             kept = f"the last good one is {newest}" if newest else "there is no older one"
-            raise TrainingError(f"{path}: cannot write the checkpoint ({error}); {kept}") from error
+            raise TrainingError(
+                f"{path}: cannot write the checkpoint ({error}); {kept}; make room, then --resume"
+            ) from error
         return path
 
+    def recover(self) -> None:
+        """Nothing; no trace is left of a save or removal that was cut short.
+
+        A checkpoint that was about to be replaced is back, unless the new one stands in its place.
+        """
+        for old in self.folder.glob(".step-*.old"):
+            path = old.with_name(old.name.removeprefix(".").removesuffix(".old"))
+            if not path.exists():
+                old.rename(path)
+        for rubbish in (
+            path for end in ("tmp", "old", "gone") for path in self.folder.glob(f".step-*.{end}")
+        ):
+            shutil.rmtree(rubbish)
+
     def prune(self, best: int | None) -> None:
-        """Nothing; only the newest ``keep`` checkpoints and that of update ``best`` are left."""
-        for step in self.steps()[: -self.keep]:
-            if step != best:
-                shutil.rmtree(self.path(step))
+        """Nothing; only the newest ``keep`` checkpoints and that of update ``best`` are left.
+
+        One that a signal brought about is not among the ``keep``, and is left while it is the newest of all:
+        so a run that was stopped keeps, and averages, what it would have kept had it not been stopped.
+        """
+        steps = self.steps()
+        lasting = [step for step in steps if not self._is_passing(step)]
+        for step in set(steps) - {*lasting[-self.keep :], *steps[-1:], best}:
+            # A folder is emptied file by file: under its own name it would pass for complete meanwhile.
+            gone = self.path(step).rename(_hidden(self.path(step), "gone"))
+            shutil.rmtree(gone)
+
+    def _is_passing(self, step: int) -> bool:
+        try:
+            return bool(json.loads((self.path(step) / "state.json").read_bytes()).get("passing"))
+        except (OSError, ValueError, AttributeError):  # damaged: `restore` says so when it is wanted
+            return False
 
     def restore(self, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
         """The state of the checkpoint ``path``, whose tensors are now in model, optimizer and generators."""
@@ -100,6 +140,10 @@ class Checkpoints:
         _load_parameters(path, model, weights)
         _load_optimizer(model, optimizer, moments)
         return state
+
+
+def _hidden(path: Path, end: str) -> Path:
+    return path.with_name(f".{path.name}.{end}")
 
 
 def _load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) -> None:

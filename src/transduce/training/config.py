@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from transduce.errors import ConfigError
 
 SCHEDULES = ("paper", "linear", "constant")
-METRICS = ("bleu", "loss")
+METRICS = ("bleu", "chrf", "loss")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,13 +20,15 @@ class TrainingConfig:
     side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
     ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
     ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
-    validated at each tenth, of its length. ``recompute_layers`` is activation checkpointing: less memory for
-    more time, the same result.
+    validated at each tenth, of its length. With ``fit_micro_batch`` the most ``micro_batch_tokens`` that memory
+    holds take the place of those named. ``recompute_layers`` is activation checkpointing: less memory for more
+    time, the same result. ``deterministic`` lets only kernels run that give the same bits every time.
     """
 
     seed: int = 1
     batch_tokens: int = 25_000
     micro_batch_tokens: int = 0
+    fit_micro_batch: bool = False
     schedule: str = "paper"
     rate: float = 0.0
     warmup: int = 4000
@@ -49,6 +51,7 @@ class TrainingConfig:
     precision: str = "auto"
     recompute_layers: bool = False
     threads: int = 0
+    deterministic: bool = False
 
     def __post_init__(self) -> None:
         self._check_finite()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transduce.errors import UsageError
+from transduce.errors import TrainingError, UsageError
 
 # All that a run ever writes; nothing else is touched.
 FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
@@ -40,6 +40,45 @@ def make_room(folder: Path) -> None:
             (folder / "data" / name).unlink(missing_ok=True)
         for name in SHARDS:
             shutil.rmtree(folder / "data" / name, ignore_errors=True)
+
+
+def clear_leftovers(folder: Path) -> None:
+    """Nothing; files under temporary names, which a killed run left in ``folder``, are gone."""
+    for place, names in (
+        (folder, FILES),
+        (folder / "data", DATA),
+        *((folder / "data" / s, ("meta.json",)) for s in SHARDS),
+    ):
+        for name in names:
+            for path in place.glob(f".{name}.*.tmp"):
+                path.unlink()
+
+
+def check_space(folder: Path, parameters: int, *, kept: int, there: int) -> str:
+    """One line about the disk; raises TrainingError where ``folder`` has no room for the checkpoints to come.
+
+    Besides the ``kept`` there are the best, one that a signal brought about, and the one being written; of
+    all these ``there`` exist already.
+    """
+    one = 12 * parameters / 2**20  # float32: the weights and Adam's two moments
+    free = shutil.disk_usage(folder).free / 2**20
+    needed = max(1, kept + 3 - there) * one
+    if needed > free:
+        raise TrainingError(
+            f"{folder / 'checkpoints'}: checkpoints need {needed:,.0f} MiB but {free:,.0f} MiB are free; "
+            "make room, lower training.average or choose another --output"
+        )
+    return f"checkpoints will take up to {needed:,.0f} MiB; {free:,.0f} MiB are free"
+
+
+def disk_error(folder: Path, error: OSError) -> TrainingError:
+    """What to say where a disk refused: what is safe, and how the run goes on."""
+    checkpoints = sorted((folder / "checkpoints").glob("step-*"))
+    kept = f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
+    return TrainingError(
+        f"{error.filename or folder}: cannot be written ({error.strerror or error}); the run has stopped, "
+        f"{kept}; make room, then --resume"
+    )
 
 
 @contextmanager

@@ -16,7 +16,10 @@ SHOWN = 200  # characters of a sample translation
 
 @dataclass
 class Progress:
-    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch."""
+    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch.
+
+    ``validation_owed``: a signal came when one was due, so that it is done when the run goes on.
+    """
 
     step: int = 0
     epoch: int = 0
@@ -26,7 +29,11 @@ class Progress:
     target_tokens: int = 0
     best: dict[str, Any] = field(default_factory=dict)
     without_better: int = 0
+    validated_at: int = -1
+    validation_owed: bool = False
     non_finite: int = 0
+    out_of_memory: int = 0
+    skipped_in_a_row: int = 0
 
 
 @dataclass
@@ -99,6 +106,7 @@ def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
         "loss": scores.loss,
         "perplexity": scores.perplexity,
         "bleu": scores.bleu,
+        "chrf": scores.chrf,
         "signature": scores.signature,
         "beam": 1,
         "seconds": p.seconds,

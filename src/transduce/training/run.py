@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,25 +16,35 @@ from transduce.config import Settings, merge
 from transduce.data.batching import Batching
 from transduce.data.corpora import count_pairs
 from transduce.data.prepare import Prepared, prepare
-from transduce.errors import ConfigError, TrainingError, UsageError
+from transduce.errors import ConfigError, UsageError
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
+from transduce.training.config import TrainingConfig
+from transduce.training.deterministic import deterministic
 from transduce.training.finish import finish
-from transduce.training.folder import check_room, locked, make_room
+from transduce.training.folder import (
+    check_room,
+    check_space,
+    clear_leftovers,
+    disk_error,
+    locked,
+    make_room,
+)
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
+from transduce.training.resume import basis, changes, go_on
 from transduce.training.settings import (
     RunSettings,
     check_sections,
-    differences,
     expand,
     resolve,
     stored_settings,
     with_absolute_paths,
 )
 from transduce.training.trainer import Trainer
+from transduce.training.trial import Trial, fitting_micro_batch, try_largest
 from transduce.training.validation import validate
 
 PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
@@ -53,7 +62,7 @@ class TrainingResult:
     interrupted: int | None = None
 
 
-def train(
+def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     output: str | Path,
     *,
     source: str | Path | Sequence[str | Path] = (),
@@ -62,13 +71,15 @@ def train(
     settings: Mapping[str, Any] | None = None,
     resume: bool = False,
     overwrite: bool = False,
+    accept_changes: bool = False,
     stream: IO[str] | None = None,
 ) -> TrainingResult:
     """The result of a run whose model folder is ``output``.
 
     ``settings`` holds what a TOML file holds, nested or with dotted names: ``{"training.max_steps": 1000}``.
     What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``resume``
-    goes on from the newest checkpoint in ``output``. Raises ConfigError, DataError, TrainingError.
+    goes on from the newest checkpoint in ``output``; ``accept_changes`` lets it go on with other data or
+    settings than it began with. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
     files: Settings = {"source": _names("source", source), "target": _names("target", target)}
@@ -81,22 +92,18 @@ def train(
     given = merge(stored, given)
     if resume and overwrite:
         raise UsageError("--resume goes on with a run and --overwrite replaces it: give one of them")
+    if accept_changes and not resume:
+        raise UsageError("--accept-changes is about a run that goes on: give --resume as well")
     data = check_sections(given)
     if not resume:
         check_room(folder, overwrite=overwrite)
-    device = machine.pick_device(given.get("training", {}).get("device", "auto"))
-    pairs = count_pairs(data.source, data.target, data.tsv)
-    run = resolve(given, pairs=pairs, device=device)
-    if changed := differences(stored, run.as_dict()) if stored else []:
-        raise ConfigError(f"this would be another run than the one in {folder}: {'; '.join(changed)}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror}); choose another --output") from error
-    with locked(folder):
-        if not resume:
-            make_room(folder)
-        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+    with deterministic(given.get("training", {}).get("deterministic", False)):
+        device = machine.pick_device(given.get("training", {}).get("device", "auto"))
+        pairs = count_pairs(data.source, data.target, data.tsv)
+        resolved = resolve(given, pairs=pairs, device=device)
+        accepted = changes(stored, resolved, folder, accept=accept_changes) if stored else []
+        run = _Run(resolved, folder, device, RunLog(folder / "log.jsonl", stream))
+        return run.start(resume=resume, accept=accept_changes, accepted=accepted)
 
 
 def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
@@ -112,9 +119,32 @@ class _Run:
         self.config = settings.training
         self.precision = machine.pick_precision(self.config.precision, device)
 
-    def train(self, *, resume: bool) -> TrainingResult:
+    def start(self, *, resume: bool, accept: bool, accepted: Sequence[str]) -> TrainingResult:
+        folder = self.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: cannot be made ({error.strerror}); choose another --output"
+            ) from error
+        with locked(folder):
+            try:
+                if not resume:
+                    make_room(folder)
+                clear_leftovers(folder)
+                for line in accepted:
+                    self.log.say(f"accepted: {line}")
+                return self.train(resume=resume, accept=accept)
+            except BrokenPipeError:  # whoever reads what is said has left
+                raise
+            except OSError as error:
+                raise disk_error(folder, error) from error
+
+    def train(self, *, resume: bool, accept: bool) -> TrainingResult:
         config, say = self.config, self.log.say
         machine.set_threads(config.threads)
+        checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average)
+        checkpoints.recover()
         for line in self.settings.chosen:
             say(f"chosen: {line}")
         limit = self.settings.model.get("max_length", ModelConfig.max_length)
@@ -123,7 +153,8 @@ class _Run:
             self.folder / "data",
             max_length=limit,
             seed=config.seed,
-            unchanged=resume,
+            unchanged=resume and not accept,
+            keep_tokenizer=resume and checkpoints.newest() is not None,
             say=say,
         )
         for line in data.lines():
@@ -134,15 +165,12 @@ class _Run:
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
         model.recompute(config.recompute_layers)
         optimizer = adam(model, config)
-        batching = Batching(
-            data.train.source_lengths,
-            data.train.target_lengths,
-            batch_tokens=config.batch_tokens,
-            micro_batch_tokens=config.micro_batch_tokens,
-            seed=config.seed,
-        )
-        checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average)
+        batching = self._batching(data)
         self._describe(model, data, batching, checkpoints)
+        trial = Trial(model, optimizer, batching, config, precision=self.precision)
+        if config.fit_micro_batch:
+            config, batching = self._fitted(trial, data)
+        try_largest(trial, batching.micro_batch_tokens)
         trainer = Trainer(
             model,
             optimizer,
@@ -160,8 +188,9 @@ class _Run:
                 precision=self.precision,
             ),
         )
-        if resume and trainer.resume():
-            say(f"resuming after update {trainer.progress.step:,}")
+        trainer.basis = basis(self.folder / "data", data.tokenizer, config)
+        if resume:
+            go_on(trainer, trainer.basis, accept=accept)
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")
@@ -170,6 +199,24 @@ class _Run:
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
         scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
+
+    def _batching(self, data: Prepared) -> Batching:
+        config = self.config
+        return Batching(
+            data.train.source_lengths,
+            data.train.target_lengths,
+            batch_tokens=config.batch_tokens,
+            micro_batch_tokens=config.micro_batch_tokens,
+            seed=config.seed,
+        )
+
+    def _fitted(self, trial: Trial, data: Prepared) -> tuple[TrainingConfig, Batching]:
+        """The settings with the largest micro-batch that fits instead of the wish for it, and batches."""
+        found = fitting_micro_batch(trial)
+        self.log.say(f"chosen: training.micro_batch_tokens = {found}, the most that fits in memory")
+        self.config = dataclasses.replace(self.config, micro_batch_tokens=found, fit_micro_batch=False)
+        self.settings = dataclasses.replace(self.settings, training=self.config)
+        return self.config, self._batching(data)
 
     def _model(self, config: ModelConfig) -> Transformer:
         try:
@@ -201,15 +248,8 @@ class _Run:
                 f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; "
                 "raise training.batch_tokens"
             )
-        # Weights and Adam's two moments, for those kept, the best and the one being written.
-        needed = 12 * parameters * (config.average + 2) / 2**20
-        free = shutil.disk_usage(self.folder).free / 2**20
-        say(f"checkpoints will take up to {needed:,.0f} MiB; {free:,.0f} MiB are free")
-        if needed > free:
-            raise TrainingError(
-                f"{checkpoints.folder}: checkpoints need {needed:,.0f} MiB but {free:,.0f} MiB are free; "
-                "make room, lower training.average or choose another --output"
-            )
+        there = len(checkpoints.steps())
+        say(check_space(self.folder, parameters, kept=config.average, there=there))
         self.log.write(
             "start",
             {

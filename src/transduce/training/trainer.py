@@ -26,10 +26,11 @@ from transduce.training.report import (
     validation_lines,
     validation_values,
 )
-from transduce.training.step import Updated, update
+from transduce.training.skipping import finite_weights, note_skipped
+from transduce.training.step import Batch, Updated, update
+from transduce.training.trial import out_of_memory, release
 from transduce.training.validation import Validation, to_batch
 
-NON_FINITE_LIMIT = 3
 # Guessing blindly costs ln V, about 10; no model that learns is ever this much worse.
 DIVERGED = 50.0
 # With save_every = 0 a run is saved at each fiftieth and validated at each tenth of its length.
@@ -61,9 +62,9 @@ class Trainer:
         self.device = str(next(model.parameters()).device)
         self.precision = config.precision
         self.interrupted: int | None = None
+        self.basis: dict[str, Any] = {}  # what `position` counts in: see `transduce.training.resume`
         self._window = Window()
-        self._bad_in_a_row = 0
-        self._validated_at = self._saved_at = -1
+        self._saved_at, self.passing = -1, False
         self._done_before = 0.0
         self._epoch_tokens = int(batching.target_lengths.sum())  # once: `done` is asked for every update
 
@@ -73,8 +74,9 @@ class Trainer:
         if newest is None:
             return False
         state = self.checkpoints.restore(newest, self.model, self.optimizer)
-        self.progress = Progress(**state["progress"])
-        self._saved_at = self._validated_at = self.progress.step
+        self.progress, self._window = Progress(**state["progress"]), Window(**state.get("window", {}))
+        self.basis = state.get("basis", {})
+        self._saved_at, self.passing = self.progress.step, state.get("passing", False)
         self._done_before = self.done()
         return True
 
@@ -84,6 +86,8 @@ class Trainer:
         handlers = self._catch_signals()
         self.log.start_progress()
         try:
+            if self.progress.validation_owed:
+                self._validate_and_save()
             reason = self._run()
             self._validate_and_save(final=True)
             return reason
@@ -110,19 +114,36 @@ class Trainer:
         batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
         waited = time.perf_counter() - begin
         rate = learning_rate(config, self.model.config.d_model, p.step + 1, self.done())
-        updated = update(self.model, self.optimizer, batches, config, rate=rate, precision=self.precision)
+        updated = self._update(batches, rate)
         p.step, p.position = p.step + 1, p.position + 1
-        p.source_tokens += updated.source_tokens
-        p.target_tokens += updated.target_tokens
-        self._check_finite(updated)
+        p.source_tokens += sum(batch.source_tokens for batch in batches)
+        p.target_tokens += sum(batch.target_tokens for batch in batches)
+        if updated is not None and updated.finite:
+            p.skipped_in_a_row = 0
+            self._window.add(updated, time.perf_counter() - begin, waited)
+        else:
+            note_skipped(self, batches, updated)
         p.seconds += time.perf_counter() - begin
-        self._window.add(updated, time.perf_counter() - begin, waited)
         self._show(rate)
         if p.step % config.report_every == 0:
             self._report(rate)
         begin = time.perf_counter()
         self._validate_and_save()
         p.seconds += time.perf_counter() - begin
+
+    def _update(self, batches: list[Batch], rate: float) -> Updated | None:
+        """What the update saw; None where it did not fit in memory, which then leaves no trace."""
+        try:
+            return update(
+                self.model, self.optimizer, batches, self.config, rate=rate, precision=self.precision
+            )
+        except (RuntimeError, MemoryError) as error:
+            if not out_of_memory(error):
+                raise
+        # Not in the handler: the error would keep the tensors of the failed pass alive.
+        self.optimizer.zero_grad()
+        release(self.device)
+        return None
 
     def done(self) -> float:
         """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
@@ -150,34 +171,23 @@ class Trainer:
             return f"no better {c.metric} in {c.patience} validations"
         return None
 
-    def _check_finite(self, updated: Updated) -> None:
-        if updated.finite:
-            self._bad_in_a_row = 0
-            return
-        self.progress.non_finite += 1
-        self._bad_in_a_row += 1
-        step = self.progress.step
-        self.log.write("non-finite", {"step": step, "count": self.progress.non_finite})
-        self.log.say(f"step {step:,}: loss or gradient is not finite; this update was skipped")
-        if self._bad_in_a_row == NON_FINITE_LIMIT:
-            newest = self.checkpoints.newest()
-            raise TrainingError(
-                f"loss or gradient was not finite in {NON_FINITE_LIMIT} updates in a row, up to step {step}; "
-                f"lower training.rate or use training.precision=fp32, then --resume "
-                f"(last good: {newest or 'none'})"
-            )
-
     def _validate_and_save(self, *, final: bool = False) -> None:
         p, c = self.progress, self.config
         save = final or self._due(c.save_every, AUTOMATIC_SAVES)
-        check = final or self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS)
+        due = self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS) or p.validation_owed
         self._done_before = self.done()
-        better = False
-        if check and self.validate is not None and p.step != self._validated_at and self.interrupted is None:
-            better = self._judge(self.validate())
-            self._validated_at = p.step
-        if p.step != self._saved_at and (save or better):
-            self.save()
+        if p.skipped_in_a_row and not finite_weights(self.model, self.checkpoints, p, final=final):
+            return
+        better, stopped = False, self.interrupted is not None
+        if self.validate is not None and p.step != p.validated_at and (due or final):
+            p.validation_owed = due and stopped
+            if not stopped:
+                p.validated_at = p.step
+                better = self._judge(self.validate())
+        # A checkpoint that only a signal brought about becomes one of the run's own if it would have been.
+        again = better or (self.passing and not stopped)
+        if (save or better) and (p.step != self._saved_at or again):
+            self.save(passing=final and stopped)
 
     def _due(self, every: int, times: int) -> bool:
         """Whether this update is one of every ``every``, or the first of another ``times``-th of the run."""
@@ -185,22 +195,28 @@ class Trainer:
             return self.progress.step % every == 0
         return int(self.done() * times) > int(self._done_before * times)
 
-    def save(self) -> None:
+    def save(self, *, passing: bool = False) -> None:
         """Nothing; a checkpoint of this moment is on the disk, and those no longer wanted are gone."""
         p = self.progress
-        self.checkpoints.save(p.step, self.model, self.optimizer, {"progress": dataclasses.asdict(p)})
-        self._saved_at = p.step
+        state = {
+            "progress": dataclasses.asdict(p),
+            "window": dataclasses.asdict(self._window),
+            "passing": passing,
+            "basis": self.basis,
+        }
+        self.checkpoints.save(p.step, self.model, self.optimizer, state)
+        self._saved_at, self.passing = p.step, passing
         self.checkpoints.prune(int(p.best["step"]) if p.best else None)
 
     def _judge(self, scores: Validation) -> bool:
         p, c = self.progress, self.config
-        value = scores.bleu if c.metric == "bleu" else -scores.loss
-        better = value is not None and (not p.best or value > p.best["value"])
+        value = scores.value(c.metric)
+        # By today's metric: that of a run may change when it goes on.
+        best = Validation(signature="", samples=(), **p.best["scores"]).value(c.metric) if p.best else None
+        better = value is not None and (best is None or value > best)
         if better:
-            p.best, p.without_better = (
-                {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss},
-                0,
-            )
+            measured = {"loss": scores.loss, "bleu": scores.bleu, "chrf": scores.chrf}
+            p.best, p.without_better = {"step": p.step, "scores": measured}, 0
         elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
             p.without_better += 1
         self.log.write("validation", validation_values(p, scores))
@@ -209,6 +225,8 @@ class Trainer:
         return better
 
     def _report(self, rate: float) -> None:
+        if not self._window.updates:  # all were skipped, and each of them was said
+            return
         if self._window.loss > DIVERGED:
             raise TrainingError(
                 f"training diverged at step {self.progress.step}: the loss is {self._window.loss:.3g}; "

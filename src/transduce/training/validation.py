@@ -28,13 +28,18 @@ BABBLE = 100.0
 class Validation:
     """The scores of one validation; ``perplexity`` is exp of the un-smoothed loss per target token.
 
-    ``bleu`` is None while the perplexity is above 100: then only the samples were translated.
+    ``bleu`` and ``chrf`` are None while the perplexity is above 100: then only the samples were translated.
     """
 
     loss: float
     bleu: float | None
     signature: str
     samples: tuple[tuple[str, str, str], ...]
+    chrf: float | None = None
+
+    def value(self, metric: str) -> float | None:
+        """What ``training.metric`` chooses by: more is better; None where it was not measured."""
+        return {"bleu": self.bleu, "chrf": self.chrf, "loss": -self.loss}[metric]
 
     @property
     def perplexity(self) -> float:
@@ -89,7 +94,8 @@ def validate(
         outputs = translator.translate([pair.source for pair in pairs], beam=1)
         scores = score(outputs, [pair.target for pair in pairs], ter=False)
         samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)
-        return Validation(loss, scores.bleu if measured else None, scores.signature, samples)
+        bleu, chrf = (scores.bleu, scores.chrf) if measured else (None, None)
+        return Validation(loss, bleu, scores.signature, samples, chrf)
     finally:
         model.train(training)
 

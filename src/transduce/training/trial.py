@@ -1,0 +1,187 @@
+"""Before step 1: does the largest micro-batch that can come fit in memory? And which one would?
+
+A trial is one update with the learning rate 0 of the largest shape that the batcher can produce. Weights,
+optimizer and random state are afterwards as before. An accelerator says that it is full; on a CPU the kernel
+may kill the process instead, so that there the need is first estimated from two small updates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from transduce import machine
+from transduce.data.batching import Batching
+from transduce.errors import ConfigError
+from transduce.model.transformer import Transformer
+from transduce.training.config import TrainingConfig
+from transduce.training.step import Batch, update
+
+Shape = tuple[int, int, int]
+# What one small update measures, a large one may exceed by rounding and fragmentation.
+MARGIN = 1.1
+SMALL_TOKENS = 2048
+_MESSAGES = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "ALLOC_FAILED")
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether the error says that memory is short: Python's, torch's, or a library's below it."""
+    said = isinstance(error, RuntimeError) and any(text in str(error) for text in _MESSAGES)
+    return said or isinstance(error, MemoryError)
+
+
+def release(device: str) -> None:
+    """Nothing; what torch keeps of the device's memory for later is free again."""
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+
+
+class Trial:
+    """Trial updates of ``model``, whose optimizer has no state yet."""
+
+    def __init__(
+        self,
+        model: Transformer,
+        optimizer: torch.optim.Optimizer,
+        batching: Batching,
+        config: TrainingConfig,
+        *,
+        precision: str,
+    ) -> None:
+        self.model, self.optimizer, self.config, self.precision = model, optimizer, config, precision
+        self.device = next(model.parameters()).device
+        self.batching = batching
+        self._peaks: tuple[float, float, int] | None = None
+
+    def shape(self, budget: int) -> Shape:
+        """Rows, source and target length that no micro-batch of ``budget`` tokens exceeds in any respect.
+
+        The longest pairs, and a row more than the budget has room for: so it has at least as many positions
+        as any micro-batch, and each of them attends to at least as many.
+        """
+        _, source, target = self.batching.largest_shapes()[0]
+        rows = -(-budget // max(source, target))
+        return min(len(self.batching.source_lengths), rows), source, target
+
+    def fits(self, budget: int) -> bool:
+        """Whether an update with micro-batches of ``budget`` tokens fits in memory."""
+        need = self.needed(budget) if self.device.type == "cpu" else None
+        free = machine.free_memory()
+        if need is not None and free is not None and need > free:
+            return False
+        return self.attempt(self.shape(budget), repeated=budget < self.batching.batch_tokens)
+
+    def attempt(self, shape: Shape, *, repeated: bool) -> bool:
+        """Whether an update with a micro-batch of this shape went through; it leaves no trace.
+
+        With ``repeated`` there are two of them: the second is worked on beside the gradients of the first.
+        """
+        release(str(self.device))
+        self.model.train()
+        devices = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            try:
+                batches = [self._batch(shape)] * (2 if repeated else 1)
+                update(self.model, self.optimizer, batches, self.config, rate=0.0, precision=self.precision)
+                return True
+            except (RuntimeError, MemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                return False
+            finally:
+                self.optimizer.zero_grad()
+                self.optimizer.state.clear()
+
+    def needed(self, budget: int) -> float | None:
+        """Bytes beyond those in use that the largest shape needs, by two small updates; None if unknown."""
+        rows, source, target = self.shape(budget)
+        repeated = budget < self.batching.batch_tokens
+        if self._peaks is None:
+            few = max(2, min(rows // 8, SMALL_TOKENS // max(source, target)))
+            small = (partial(self.attempt, (n, source, target), repeated=repeated) for n in (1, few))
+            least, more = (_peak_of(work) for work in small)
+            if least is None or more is None:
+                return None
+            self._peaks = least, more, few
+        one, more, few = self._peaks
+        estimate = one + max(0.0, more - one) / (few - 1) * (rows - 1)
+        return MARGIN * max(0.0, estimate - (_status("VmRSS") or 0.0))
+
+    def _batch(self, shape: Shape) -> Batch:
+        rows, source, target = shape
+        # Any token will do: memory depends on the shape, and padding would be left out of the loss.
+        token = self.model.config.eos_id
+        ids = [torch.full((rows, length), token, device=self.device) for length in (source, target)]
+        return Batch(ids[0], ids[1], ids[1], rows * source, rows * target)
+
+
+def try_largest(trial: Trial, budget: int) -> None:
+    """Nothing; raises ConfigError where micro-batches of ``budget`` tokens do not fit, naming what would."""
+    if trial.fits(budget):
+        return
+    rows, source, target = trial.shape(budget)
+    least = max(source, target)
+    fitting = largest_that_fits(trial.fits, least, budget // 2)
+    remedy = (
+        f"use training.micro_batch_tokens={fitting} (or --batch auto), which fits"
+        if fitting
+        else f"not even one pair of {least} tokens fits: use a smaller model or data.max_length"
+    )
+    raise ConfigError(
+        f"training.micro_batch_tokens is {budget}, but an update of {rows} pairs of {source} and {target} "
+        f"tokens does not fit in the memory of {trial.device}; {remedy}"
+    )
+
+
+def fitting_micro_batch(trial: Trial) -> int:
+    """The most micro-batch tokens, up to those of an update, that fit; ConfigError where none do."""
+    _, source, target = trial.shape(1)
+    least = max(source, target)
+    fitting = largest_that_fits(trial.fits, least, max(least, trial.batching.batch_tokens))
+    if not fitting:
+        try_largest(trial, least)
+    return fitting
+
+
+def largest_that_fits(fits: Callable[[int], bool], least: int, most: int) -> int:
+    """The largest number from ``least`` to ``most`` that ``fits``, to within a sixteenth; 0 if none does.
+
+    What fits is taken to fit for all that is smaller. The largest is tried first, then halves, then between.
+    """
+    high = max(least, most)
+    if fits(high):
+        return high
+    low = high // 2
+    while low > least and not fits(low):
+        high, low = low, low // 2
+    if low <= least:
+        low = least
+        if high == low or not fits(low):
+            return 0
+    while high - low > max(1, low // 16):
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _peak_of(work: Callable[[], bool]) -> float | None:
+    """The most memory, in bytes, that the process held while it worked; None if it failed or is not known."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # Linux: the peak starts anew
+    except OSError:
+        return None
+    worked = work()
+    peak = _status("VmHWM")
+    return peak if worked else None
+
+
+def _status(name: str) -> float | None:
+    """A figure of /proc/self/status in bytes."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+    except OSError:
+        return None
+    return next((1024.0 * int(line.split()[1]) for line in text.split("\n") if line.startswith(name)), None)

@@ -1,0 +1,356 @@
+"""The largest shape is tried before step 1, leaves no trace, and what would fit is said or found."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toy import Said, toy_settings, write_toy
+
+from transduce import machine
+from transduce.cli.main import main
+from transduce.data.batching import Batching
+from transduce.errors import ConfigError, TrainingError
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.training import trial as trial_module
+from transduce.training.config import TrainingConfig
+from transduce.training.optimizer import adam
+from transduce.training.run import train
+from transduce.training.step import Batch
+from transduce.training.trainer import Trainer
+from transduce.training.trial import (
+    Trial,
+    fitting_micro_batch,
+    largest_that_fits,
+    out_of_memory,
+    try_largest,
+)
+
+LENGTHS = [3, 3, 4, 5, 8, 8, 9, 30, 31, 40] * 40
+
+
+def _batching(budget: int = 400, batch_tokens: int = 2000) -> Batching:
+    return Batching(LENGTHS, LENGTHS[::-1], batch_tokens=batch_tokens, micro_batch_tokens=budget, seed=1)
+
+
+def _trial(model: Transformer, **batching: int) -> Trial:
+    config = TrainingConfig(device="cpu", precision="fp32")
+    return Trial(model, adam(model, config), _batching(**batching), config, precision="fp32")
+
+
+def _limit(monkeypatch: pytest.MonkeyPatch, tokens: int) -> list[int]:
+    """Updates with micro-batches of more than so many tokens fail as on a full GPU; the sizes that came."""
+    work, sizes = trial_module.update, []
+
+    def limited(model: Any, optimizer: Any, batches: Any, *arguments: Any, **named: Any) -> Any:
+        sizes.append(max(max(batch.source.numel(), batch.target_in.numel()) for batch in batches))
+        if sizes[-1] > tokens:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+        return work(model, optimizer, batches, *arguments, **named)
+
+    monkeypatch.setattr(trial_module, "update", limited)
+    return sizes
+
+
+@pytest.mark.parametrize("budget", [40, 60, 400, 1999, 10**6])
+def test_no_micro_batch_exceeds_the_shape_that_is_tried(
+    small_model: Callable[..., Transformer], budget: int
+) -> None:
+    trial = _trial(small_model(), budget=budget, batch_tokens=10**6)
+    batching = trial.batching
+    rows, s, t = trial.shape(budget)
+    for micro in (ids for epoch in range(3) for update in batching.epoch(epoch) for ids in update):
+        r, x, y = (
+            len(micro),
+            int(batching.source_lengths[micro].max()),
+            int(batching.target_lengths[micro].max()),
+        )
+        # what memory grows with: what the layers keep of each side, and the three attentions
+        assert r * x <= rows * s
+        assert r * y <= rows * t
+        assert r * x * x <= rows * s * s
+        assert r * y * y <= rows * t * t
+        assert r * x * y <= rows * s * t
+
+
+def test_a_trial_leaves_no_trace(small_model: Callable[..., Transformer]) -> None:
+    model = small_model(dropout=0.3)
+    trial = _trial(model)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    random = torch.get_rng_state()
+    try_largest(trial, 400)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+    assert torch.equal(torch.get_rng_state(), random)
+    assert not trial.optimizer.state
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+def test_forward_backward_and_update_are_tried(
+    small_model: Callable[..., Transformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tried = small_model(), []
+    trial = _trial(model)
+    step = trial.optimizer.step
+
+    def spied(*arguments: Any) -> Any:
+        tried.append(all(parameter.grad is not None for parameter in model.parameters()))
+        return step(*arguments)
+
+    monkeypatch.setattr(trial.optimizer, "step", spied)
+    assert trial.attempt(trial.shape(400), repeated=False)
+    assert tried == [True]
+
+
+def test_what_does_not_fit_is_said_with_what_would(
+    small_model: Callable[..., Transformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trial = _trial(small_model())
+    _limit(monkeypatch, 200)
+    with pytest.raises(ConfigError) as caught:
+        try_largest(trial, 400)
+    message = str(caught.value)
+    assert "training.micro_batch_tokens is 400, but an update of 10 pairs of 40 and 40 tokens" in message
+    assert "use training.micro_batch_tokens=200 (or --batch auto), which fits" in message
+
+
+def test_not_even_one_pair_fits(
+    small_model: Callable[..., Transformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _limit(monkeypatch, 39)
+    for call in (lambda t: try_largest(t, 400), fitting_micro_batch):
+        with pytest.raises(ConfigError, match="not even one pair of 40 tokens fits: use a smaller model"):
+            call(_trial(small_model()))
+
+
+@pytest.mark.parametrize(("limit", "least", "most"), [(10**9, 2000, 2000), (777, 700, 777), (41, 40, 41)])
+def test_auto_finds_the_largest_up_to_the_tokens_of_an_update(
+    small_model: Callable[..., Transformer],
+    monkeypatch: pytest.MonkeyPatch,
+    limit: int,
+    least: int,
+    most: int,
+) -> None:
+    _limit(monkeypatch, limit)
+    assert least <= fitting_micro_batch(_trial(small_model())) <= most
+
+
+@pytest.mark.parametrize("fitting", [1, 7, 8, 100, 511, 512, 9999, 10_000, 50_000])
+def test_the_search_is_right_to_a_sixteenth_and_soon_done(fitting: int) -> None:
+    asked: list[int] = []
+
+    def fits(value: int) -> bool:
+        asked.append(value)
+        return value <= fitting
+
+    found = largest_that_fits(fits, 7, 10_000)
+    if fitting < 7:
+        assert found == 0
+    else:
+        assert min(fitting, 10_000) - max(1, found // 16) <= found <= fitting
+    assert len(asked) <= 20
+
+
+def test_on_a_cpu_the_need_is_estimated_before_it_is_too_late(
+    small_model: Callable[..., Transformer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = _limit(monkeypatch, 10**9)
+    trial = _trial(small_model(), budget=4000, batch_tokens=4000)
+    monkeypatch.setattr(trial_module, "_peak_of", lambda work: 1000.0 + 10 * sizes[-1] if work() else None)
+    monkeypatch.setattr(trial_module, "_status", lambda _: 500.0)
+    monkeypatch.setattr(machine, "free_memory", lambda: 20_500)
+    with pytest.raises(ConfigError, match=r"use training.micro_batch_tokens=(1[6-9]\d\d) \(or"):
+        try_largest(trial, 4000)
+    assert max(sizes) < 2000  # nothing that would have been too much was ever begun
+
+
+def test_the_estimate_is_about_right() -> None:
+    """What small updates foretell is what a large one takes."""
+    model = Transformer(ModelConfig.named("tiny", vocabulary=2000))
+    trial = Trial(
+        model,
+        adam(model, TrainingConfig()),
+        Batching([60] * 100, [60] * 100, batch_tokens=3000, micro_batch_tokens=3000, seed=1),
+        TrainingConfig(),
+        precision="fp32",
+    )
+    foretold = trial.needed(3000)
+    if foretold is None:
+        pytest.skip("this system does not say how much memory a process takes")
+    before = trial_module._status("VmRSS")
+    peak = trial_module._peak_of(lambda: trial.fits(3000))
+    assert before is not None
+    assert peak is not None
+    assert 0.6 < foretold / (peak - before) < 1.8
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+def test_a_limit_on_the_address_space(small_model: Callable[..., Transformer]) -> None:
+    """A real refusal to allocate, in a child process."""
+    model = Transformer(ModelConfig.named("tiny", vocabulary=300, encoder_layers=1, decoder_layers=1))
+    trial = _trial(model, budget=6000, batch_tokens=6000)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            said = "it fits"
+            taken = int(trial_module._status("VmSize") or 0)
+            resource.setrlimit(resource.RLIMIT_AS, (taken + 120 * 2**20, resource.RLIM_INFINITY))
+            machine.free_memory = lambda: None  # type: ignore[assignment]  # only the refusal itself
+            try_largest(trial, 6000)
+        except ConfigError as error:
+            said = str(error)
+        except BaseException as error:
+            said = f"{type(error).__name__}: {error}"
+        os.write(writing, said.encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading, "rb") as pipe:
+        assert "does not fit in the memory of cpu; use training.micro_batch_tokens=" in pipe.read().decode()
+
+
+def test_it_costs_no_more_than_a_few_updates() -> None:
+    """Under two seconds for tiny and its batch on any machine that does three updates in that time."""
+    model = Transformer(ModelConfig.named("tiny", vocabulary=4000))
+    config = TrainingConfig(device="cpu", precision="fp32")
+    lengths = [length for length in range(2, 101) for _ in range(20)]
+    batching = Batching(lengths, lengths, batch_tokens=1024, micro_batch_tokens=1024, seed=1)
+    trial = Trial(model, adam(model, config), batching, config, precision="fp32")
+    trial.attempt((1, 9, 9), repeated=False)
+    times = []
+    for work in (lambda: try_largest(trial, 1024), lambda: trial.attempt((10, 100, 100), repeated=False)):
+        begin = time.process_time()
+        work()
+        times.append(time.process_time() - begin)
+    assert times[0] < 3 * times[1]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_one"),
+    [
+        (MemoryError(), True),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried 5 bytes."), True),
+        (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate"), True),
+        (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
+        (ValueError("out of memory"), False),
+    ],
+)
+def test_what_counts_as_out_of_memory(error: Exception, is_one: bool) -> None:
+    assert out_of_memory(error) == is_one
+
+
+# --- in a run
+
+
+def _toy(folder: Path, **training: Any) -> dict[str, Any]:
+    source, target = write_toy(folder, 200)
+    how = {"save_every": 4, "valid_every": 1000, "report_every": 2, "max_steps": 6, **training}
+    return {"source": source, "target": target, "settings": toy_settings(**how), "stream": Said()}
+
+
+def test_the_trial_comes_before_step_1_and_changes_no_bit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train(tmp_path / "tried", **_toy(tmp_path))
+    monkeypatch.setattr(Trial, "fits", lambda *_: True)
+    train(tmp_path / "untried", **_toy(tmp_path))
+    one, other = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("tried", "untried"))
+    assert one == other
+    monkeypatch.undo()
+    _limit(monkeypatch, 100)
+    begin = time.monotonic()
+    with pytest.raises(ConfigError, match=r"micro_batch_tokens is 300, .* use training.micro_batch_tokens="):
+        train(tmp_path / "refused", **_toy(tmp_path))
+    assert time.monotonic() - begin < 10
+    assert not (tmp_path / "refused" / "checkpoints").exists()
+
+
+def test_batch_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _limit(monkeypatch, 100)
+    write_toy(tmp_path, 200)
+    call = ["train", "--source", str(tmp_path / "toy.en"), "--target", str(tmp_path / "toy.de")]
+    for section, values in toy_settings(max_steps=3).items():
+        for name, value in values.items():
+            call += ["--set", f"{section}.{name}={value}"]
+    assert main([*call, "--batch", "auto", "--output", str(tmp_path / "run")]) == 0
+    recipe = json.loads((tmp_path / "run" / "training.json").read_bytes())["recipe"]["training"]
+    assert 80 <= recipe["micro_batch_tokens"] <= 100
+    assert (recipe["batch_tokens"], recipe["fit_micro_batch"]) == (300, False)
+    # the run goes on with what was found, whatever fits by then
+    assert (
+        main(["train", "--resume", "--output", str(tmp_path / "run"), "--set", "training.max_steps=4"]) == 0
+    )
+    assert main([*call, "--batch", "90", "--output", str(tmp_path / "other")]) == 0
+    assert main([*call, "--batch", "much", "--output", str(tmp_path / "none")]) == 2
+
+
+def _full(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
+    """In these updates the machine is out of memory after the first micro-batch's gradients are there."""
+    work = Trainer._update
+    now = 0
+
+    def counted(self: Trainer, *arguments: Any) -> Any:
+        nonlocal now
+        now = self.progress.step + 1
+        return work(self, *arguments)
+
+    from transduce.training import step as step_module
+
+    loss = step_module.batch_loss
+    seen: list[int] = []
+
+    def full(model: Transformer, batch: Batch, **named: Any) -> Any:
+        seen.append(now)
+        if now in steps and seen.count(now) == 2:
+            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+        return loss(model, batch, **named)
+
+    monkeypatch.setattr(Trainer, "_update", counted)
+    monkeypatch.setattr(step_module, "batch_loss", full)
+
+
+def test_one_update_without_memory_is_skipped_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    call = _toy(tmp_path, micro_batch_tokens=100)
+    _full(monkeypatch, {3})
+    assert train(tmp_path / "run", **call).steps == 6
+    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_bytes().splitlines()]
+    (event,) = [line for line in lines if line["event"] == "out-of-memory"]
+    assert (event["step"], event["count"]) == (3, 1)
+    said = call["stream"].getvalue()
+    assert "step 3: out of memory with" in said
+    assert "this update was skipped (1 so far)" in said
+    state = max((tmp_path / "run" / "checkpoints").iterdir()) / "state.json"
+    assert json.loads(state.read_bytes())["progress"]["out_of_memory"] == 1
+
+
+def test_an_update_without_memory_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before: list[dict[str, torch.Tensor]] = []
+    _full(monkeypatch, {3})
+    one = Trainer._one
+
+    def spied(self: Trainer, ids: Any) -> None:
+        before.append({name: value.clone() for name, value in self.model.state_dict().items()})
+        assert all(parameter.grad is None for parameter in self.model.parameters())
+        one(self, ids)
+
+    monkeypatch.setattr(Trainer, "_one", spied)
+    train(tmp_path / "run", **_toy(tmp_path, micro_batch_tokens=100))
+    assert all(torch.equal(before[2][name], before[3][name]) for name in before[2])
+    assert not all(torch.equal(before[3][name], before[4][name]) for name in before[3])
+
+
+def test_three_without_memory_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _full(monkeypatch, {3, 4, 5})
+    with pytest.raises(TrainingError, match=r"memory ran out in 3 updates in a row.*micro_batch_tokens"):
+        train(tmp_path / "run", **_toy(tmp_path, micro_batch_tokens=100))
