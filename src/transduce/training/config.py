@@ -10,6 +10,7 @@ from transduce.errors import ConfigError
 
 SCHEDULES = ("paper", "linear", "constant")
 METRICS = ("bleu", "loss")
+OPTIMIZER_STATES = ("fresh", "kept")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,7 +21,9 @@ class TrainingConfig:
     side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
     ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
     ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
-    validated at each tenth, of its length.
+    validated at each tenth, of its length. ``ema`` is the decay of a moving average of the weights, which is
+    then validated and becomes the final model; 0 is none. ``optimizer_state`` says what becomes of Adam's
+    moments where a run starts from a model.
     """
 
     seed: int = 1
@@ -44,6 +47,8 @@ class TrainingConfig:
     valid_lines: int = 1000
     report_every: int = 50
     average: int = 5
+    ema: float = 0.0
+    optimizer_state: str = "fresh"
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
@@ -51,7 +56,11 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         self._check_finite()
         self._check_ranges()
-        for name, choices in (("schedule", SCHEDULES), ("metric", METRICS)):
+        for name, choices in (
+            ("schedule", SCHEDULES),
+            ("metric", METRICS),
+            ("optimizer_state", OPTIMIZER_STATES),
+        ):
             if getattr(self, name) not in choices:
                 raise ConfigError(
                     f"training.{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}"
@@ -97,7 +106,7 @@ class TrainingConfig:
         for name in (*limits, "save_every", "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
-        for name in ("label_smoothing", "beta_1", "beta_2"):
+        for name in ("label_smoothing", "beta_1", "beta_2", "ema"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
         if self.seed >= 2**63:

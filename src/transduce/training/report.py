@@ -16,7 +16,11 @@ SHOWN = 200  # characters of a sample translation
 
 @dataclass
 class Progress:
-    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch."""
+    """Where a run stands; all of it is in every checkpoint.
+
+    ``position`` counts updates of this epoch, ``earlier`` those of the run whose optimizer this one goes on
+    with, for the learning rate.
+    """
 
     step: int = 0
     epoch: int = 0
@@ -27,6 +31,7 @@ class Progress:
     best: dict[str, Any] = field(default_factory=dict)
     without_better: int = 0
     non_finite: int = 0
+    earlier: int = 0
 
 
 @dataclass

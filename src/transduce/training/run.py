@@ -16,7 +16,9 @@ from transduce import machine
 from transduce.config import Settings, merge
 from transduce.data.batching import Batching
 from transduce.data.corpora import count_pairs
+from transduce.data.mixing import mixture
 from transduce.data.prepare import Prepared, prepare
+from transduce.data.shards import TokenShards
 from transduce.errors import ConfigError, TrainingError, UsageError
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
@@ -35,6 +37,7 @@ from transduce.training.settings import (
     stored_settings,
     with_absolute_paths,
 )
+from transduce.training.start import Start, start_of, with_own_tokenizer
 from transduce.training.trainer import Trainer
 from transduce.training.validation import validate
 
@@ -53,13 +56,14 @@ class TrainingResult:
     interrupted: int | None = None
 
 
-def train(
+def train(  # noqa: PLR0913 - one for each thing that a run is made of
     output: str | Path,
     *,
     source: str | Path | Sequence[str | Path] = (),
     target: str | Path | Sequence[str | Path] = (),
     preset: str = "",
     settings: Mapping[str, Any] | None = None,
+    start: str | Path = "",
     resume: bool = False,
     overwrite: bool = False,
     stream: IO[str] | None = None,
@@ -67,26 +71,30 @@ def train(
     """The result of a run whose model folder is ``output``.
 
     ``settings`` holds what a TOML file holds, nested or with dotted names: ``{"training.max_steps": 1000}``.
-    What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``resume``
-    goes on from the newest checkpoint in ``output``. Raises ConfigError, DataError, TrainingError.
+    What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``start``
+    names a model folder, a run or a checkpoint, whose weights, shape and tokenizer the run starts from.
+    ``resume`` goes on from the newest checkpoint in ``output``. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
     files: Settings = {"source": _names("source", source), "target": _names("target", target)}
     flags: Settings = {
         "data": {n: v for n, v in files.items() if v},
         **({"preset": preset} if preset else {}),
+        **({"start": str(start)} if start else {}),
     }
     given = merge(expand(settings or {}), flags)
-    stored = stored_settings(folder) if resume else {}
-    given = merge(stored, given)
     if resume and overwrite:
         raise UsageError("--resume goes on with a run and --overwrite replaces it: give one of them")
+    stored = stored_settings(folder) if resume else {}
+    found, given, lines = start_of(given, folder, stored)
+    given = merge(stored, given)
     data = check_sections(given)
     if not resume:
         check_room(folder, overwrite=overwrite)
     device = machine.pick_device(given.get("training", {}).get("device", "auto"))
     pairs = count_pairs(data.source, data.target, data.tsv)
     run = resolve(given, pairs=pairs, device=device)
+    run = dataclasses.replace(run, chosen=(*lines, *run.chosen))
     if changed := differences(stored, run.as_dict()) if stored else []:
         raise ConfigError(f"this would be another run than the one in {folder}: {'; '.join(changed)}")
     try:
@@ -96,7 +104,7 @@ def train(
     with locked(folder):
         if not resume:
             make_room(folder)
-        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(found, resume=resume)
 
 
 def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
@@ -112,14 +120,14 @@ class _Run:
         self.config = settings.training
         self.precision = machine.pick_precision(self.config.precision, device)
 
-    def train(self, *, resume: bool) -> TrainingResult:
+    def train(self, start: Start | None, *, resume: bool) -> TrainingResult:
         config, say = self.config, self.log.say
         machine.set_threads(config.threads)
         for line in self.settings.chosen:
             say(f"chosen: {line}")
         limit = self.settings.model.get("max_length", ModelConfig.max_length)
         data = prepare(
-            self.settings.data,
+            with_own_tokenizer(self.settings, self.folder, start),
             self.folder / "data",
             max_length=limit,
             seed=config.seed,
@@ -133,13 +141,9 @@ class _Run:
         torch.manual_seed(config.seed)
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
         optimizer = adam(model, config)
-        batching = Batching(
-            data.train.source_lengths,
-            data.train.target_lengths,
-            batch_tokens=config.batch_tokens,
-            micro_batch_tokens=config.micro_batch_tokens,
-            seed=config.seed,
-        )
+        if start is not None:
+            start.load(model, optimizer)
+        batching = self._batching(data.train)
         checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average)
         self._describe(model, data, batching, checkpoints)
         trainer = Trainer(
@@ -161,6 +165,13 @@ class _Run:
         )
         if resume and trainer.resume():
             say(f"resuming after update {trainer.progress.step:,}")
+        elif start is not None:
+            start.begin(trainer, data.report, say)
+        elif self.settings.start:
+            raise TrainingError(
+                f"{checkpoints.folder}: its checkpoints are gone, and with them what the run started from; "
+                "start anew with --from and --overwrite"
+            )
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")
@@ -169,6 +180,21 @@ class _Run:
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
         scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
+
+    def _batching(self, shards: TokenShards) -> Batching:
+        config, data, mixed = self.config, self.settings.data, None
+        if data.weights:
+            mixed = mixture(shards.corpora, data.weights, data.corpora, seed=config.seed)
+            for line in mixed.lines(data.corpora):
+                self.log.say(f"corpus {line}")
+        return Batching(
+            shards.source_lengths,
+            shards.target_lengths,
+            batch_tokens=config.batch_tokens,
+            micro_batch_tokens=config.micro_batch_tokens,
+            seed=config.seed,
+            mixture=mixed,
+        )
 
     def _model(self, config: ModelConfig) -> Transformer:
         try:
@@ -183,9 +209,9 @@ class _Run:
         self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
     ) -> None:
         config, say = self.config, self.log.say
-        updates, parameters = len(batching.epoch(0)), model.parameter_count()
-        lengths = data.train.source_lengths, data.train.target_lengths
-        source, target = (int(side.sum()) / updates for side in lengths)
+        first, parameters = batching.epoch(0), model.parameter_count()
+        updates = len(first)
+        source, target = (tokens / updates for tokens in batching.tokens(first))
         say(
             f"model {self.settings.preset}: {parameters:,} parameters, "
             f"vocabulary {data.tokenizer.vocabulary:,}; "
@@ -200,8 +226,8 @@ class _Run:
                 f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; "
                 "raise training.batch_tokens"
             )
-        # Weights and Adam's two moments, for those kept, the best and the one being written.
-        needed = 12 * parameters * (config.average + 2) / 2**20
+        # Weights, Adam's two moments, a moving average, for those kept, the best and the one being written.
+        needed = (16 if config.ema else 12) * parameters * (config.average + 2) / 2**20
         free = shutil.disk_usage(self.folder).free / 2**20
         say(f"checkpoints will take up to {needed:,.0f} MiB; {free:,.0f} MiB are free")
         if needed > free:

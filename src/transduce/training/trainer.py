@@ -6,6 +6,7 @@ import dataclasses
 import signal
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from transduce.errors import TrainingError
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
+from transduce.training.ema import FILE as EMA_FILE
+from transduce.training.ema import MovingAverage
 from transduce.training.log import RunLog
 from transduce.training.optimizer import learning_rate
 from transduce.training.report import (
@@ -57,6 +60,7 @@ class Trainer:
     ) -> None:
         self.model, self.optimizer, self.shards, self.config = model, optimizer, shards, config
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
+        self.ema = MovingAverage(model, config.ema) if config.ema else None
         self.progress = Progress()
         self.device = str(next(model.parameters()).device)
         self.precision = config.precision
@@ -65,7 +69,7 @@ class Trainer:
         self._bad_in_a_row = 0
         self._validated_at = self._saved_at = -1
         self._done_before = 0.0
-        self._epoch_tokens = int(batching.target_lengths.sum())  # once: `done` is asked for every update
+        self._all_tokens = batching.target_tokens(config.max_epochs)  # once: `done` is asked for every update
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
@@ -73,10 +77,18 @@ class Trainer:
         if newest is None:
             return False
         state = self.checkpoints.restore(newest, self.model, self.optimizer)
+        if self.ema is not None:
+            self.ema.restore(newest)
         self.progress = Progress(**state["progress"])
         self._saved_at = self._validated_at = self.progress.step
         self._done_before = self.done()
         return True
+
+    def begin(self) -> None:
+        """Nothing; the model is judged and saved as it is before the first update."""
+        begin = time.perf_counter()
+        self._validate_and_save(final=True)
+        self.progress.seconds += time.perf_counter() - begin
 
     def run(self) -> str:
         """Why training ended, as a phrase; the last update is always validated and saved."""
@@ -109,11 +121,13 @@ class Trainer:
         p, config, begin = self.progress, self.config, time.perf_counter()
         batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
         waited = time.perf_counter() - begin
-        rate = learning_rate(config, self.model.config.d_model, p.step + 1, self.done())
+        rate = learning_rate(config, self.model.config.d_model, p.earlier + p.step + 1, self.done())
         updated = update(self.model, self.optimizer, batches, config, rate=rate, precision=self.precision)
         p.step, p.position = p.step + 1, p.position + 1
         p.source_tokens += updated.source_tokens
         p.target_tokens += updated.target_tokens
+        if self.ema is not None and updated.finite:
+            self.ema.update(p.step)
         self._check_finite(updated)
         p.seconds += time.perf_counter() - begin
         self._window.add(updated, time.perf_counter() - begin, waited)
@@ -132,7 +146,7 @@ class Trainer:
             p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0,
         ]
         if c.max_epochs:
-            shares.append(p.target_tokens / (self._epoch_tokens * c.max_epochs))
+            shares.append(p.target_tokens / self._all_tokens)
         return max(shares)
 
     def over(self) -> str | None:
@@ -174,7 +188,9 @@ class Trainer:
         self._done_before = self.done()
         better = False
         if check and self.validate is not None and p.step != self._validated_at and self.interrupted is None:
-            better = self._judge(self.validate())
+            with nullcontext() if self.ema is None else self.ema.in_place():
+                scores = self.validate()
+            better = self._judge(scores)
             self._validated_at = p.step
         if p.step != self._saved_at and (save or better):
             self.save()
@@ -188,7 +204,9 @@ class Trainer:
     def save(self) -> None:
         """Nothing; a checkpoint of this moment is on the disk, and those no longer wanted are gone."""
         p = self.progress
-        self.checkpoints.save(p.step, self.model, self.optimizer, {"progress": dataclasses.asdict(p)})
+        state = {"progress": dataclasses.asdict(p)}
+        more = {} if self.ema is None else {EMA_FILE: self.ema.tensors}
+        self.checkpoints.save(p.step, self.model, self.optimizer, state, more=more)
         self._saved_at = p.step
         self.checkpoints.prune(int(p.best["step"]) if p.best else None)
 
@@ -201,7 +219,7 @@ class Trainer:
                 {"step": p.step, "value": value, "bleu": scores.bleu, "loss": scores.loss},
                 0,
             )
-        elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
+        elif p.earlier + p.step > c.warmup:  # a young model's loss may stand still; no reason to stop
             p.without_better += 1
         self.log.write("validation", validation_values(p, scores))
         for line in validation_lines(p, scores, better=better):
