@@ -20,6 +20,7 @@ from transduce.errors import ConfigError, DataError
 Pairs = Callable[..., Iterator[Pair]]
 Write = Callable[..., str]
 
+WEIGHT = st.sampled_from([1.0, 2.0, 0.5, 7.0])
 SIZES = st.lists(st.integers(1, 40), min_size=1, max_size=5)
 
 
@@ -48,9 +49,9 @@ def test_shares_are_exact_to_rounding(data: st.DataObject) -> None:
 
 
 def test_shares_by_hand() -> None:
-    assert quotas([10, 10], [3, 1]) == [15, 5]
-    assert quotas([1000, 10], [1, 1]) == [505, 505]
-    assert quotas([1, 1, 2], [1, 1, 1]) == [2, 1, 1]  # 4/3 each: the one over goes to the first
+    assert quotas([10, 10], [3.0, 1.0]) == [15, 5]
+    assert quotas([1000, 10], [1.0, 1.0]) == [505, 505]
+    assert quotas([1, 1, 2], [1.0, 1.0, 1.0]) == [2, 1, 1]  # 4/3 each: the one over goes to the first
     assert quotas([7], [0.3]) == [7]
 
 
@@ -58,7 +59,7 @@ def test_shares_by_hand() -> None:
 @given(data=st.data())
 def test_every_pair_of_a_corpus_is_used_equally_often_up_to_one(data: st.DataObject) -> None:
     sizes = data.draw(SIZES)
-    weights = data.draw(st.lists(st.integers(1, 9), min_size=len(sizes), max_size=len(sizes)))
+    weights = data.draw(st.lists(WEIGHT, min_size=len(sizes), max_size=len(sizes)))
     mixed = Mixture(sizes, weights, seed=data.draw(st.integers(-3, 2**63 - 1)))
     total = np.zeros(sum(sizes), dtype=np.int64)
     for number in range(4):
@@ -76,9 +77,9 @@ def test_every_pair_of_a_corpus_is_used_equally_often_up_to_one(data: st.DataObj
 
 def test_what_an_epoch_holds_follows_from_seed_and_number_alone() -> None:
     def held(seed: int, number: int) -> list[int]:
-        return Mixture([50, 30], [1, 9], seed=seed).epoch(number).tolist()
+        return Mixture([50, 30], [1.0, 9.0], seed=seed).epoch(number).tolist()
 
-    one = Mixture([50, 30], [1, 9], seed=1)
+    one = Mixture([50, 30], [1.0, 9.0], seed=1)
     one.epoch(7)
     assert one.epoch(2).tolist() == held(1, 2)
     assert held(1, 2) != held(1, 3)
@@ -89,7 +90,7 @@ def test_what_an_epoch_holds_follows_from_seed_and_number_alone() -> None:
 
 
 def test_the_batches_hold_what_the_epoch_holds() -> None:
-    mixed = Mixture([60, 20], [1, 3], seed=5)
+    mixed = Mixture([60, 20], [1.0, 3.0], seed=5)
     made = batching(80, mixed)
     for number in range(3):
         updates = made.epoch(number)
@@ -98,12 +99,14 @@ def test_the_batches_hold_what_the_epoch_holds() -> None:
             for side in (made.source_lengths, made.target_lengths):
                 assert sum(int(side[micro].sum()) for micro in update) <= 100
                 assert all(int(side[micro].max()) * len(micro) <= 30 for micro in update)
-        assert ids(updates) == ids(batching(80, Mixture([60, 20], [1, 3], seed=5)).epoch(number))
+        assert ids(updates) == ids(batching(80, Mixture([60, 20], [1.0, 3.0], seed=5)).epoch(number))
     assert made.target_tokens(3) == sum(made.tokens(made.epoch(number))[1] for number in range(3))
     assert ids(made.epoch(0)) != ids(made.epoch(1))
 
 
-@pytest.mark.parametrize(("sizes", "weights"), [([40, 40], [1, 1]), ([60, 20], [3, 1]), ([80], [7])])
+@pytest.mark.parametrize(
+    ("sizes", "weights"), [([40, 40], [1.0, 1.0]), ([60, 20], [3.0, 1.0]), ([80], [7.0])]
+)
 def test_weights_that_change_nothing_give_the_plain_batches_bit_for_bit(
     sizes: list[int], weights: list[float]
 ) -> None:
@@ -117,14 +120,14 @@ def test_weights_that_change_nothing_give_the_plain_batches_bit_for_bit(
 
 def test_an_epoch_of_every_pair_once_goes_the_same_way_through_the_mixing_code() -> None:
     """A mixture that is not known to be plain: the same batches, since only the order of the ids decides."""
-    mixed = Mixture([40, 40], [1, 1], seed=5)
+    mixed = Mixture([40, 40], [1.0, 1.0], seed=5)
     made = batching(80)
     made.mixture = mixed
     assert ids(made.epoch(4)) == ids(batching(80).epoch(4))
 
 
 def test_the_log_says_shares_and_how_often() -> None:
-    lines = Mixture([1000, 10], [1, 1], seed=1).lines(["a.en", "new.en"])
+    lines = Mixture([1000, 10], [1.0, 1.0], seed=1).lines(["a.en", "new.en"])
     assert lines == [
         "a.en: 50.0% of every epoch, 505 of 1,010 pairs; each of its 1,000 pairs is seen once in 1.98 epochs",
         "new.en: 50.0% of every epoch, 505 of 1,010 pairs; each of its 10 pairs is seen 50.5 times an epoch",
@@ -143,12 +146,12 @@ def test_the_shards_know_which_pair_is_of_which_corpus(tmp_path: Path, pairs: Pa
     tsv = write("c.tsv", [f"{pair.source}\t{pair.target}" for pair in text[50:]])
     sources, targets = zip(*files, strict=True)
     valid = {"valid_source": (sources[0],), "valid_target": (targets[0],)}
-    config = DataConfig(source=sources, target=targets, tsv=(tsv,), weights=(1, 2, 3), **valid)
+    config = DataConfig(source=sources, target=targets, tsv=(tsv,), weights=(1.0, 2.0, 3.0), **valid)
     prepared = prepare(config, tmp_path / "data", max_length=99, seed=1)
     assert config.corpora == (*sources, tsv)
     assert prepared.train.corpora == [19, 29, 10]  # one pair of each text pair has an empty side
     # weights are no part of what the folder holds: they change, the data are used again
-    other = DataConfig(source=sources, target=targets, tsv=(tsv,), weights=(3, 1, 1), **valid)
+    other = DataConfig(source=sources, target=targets, tsv=(tsv,), weights=(3.0, 1.0, 1.0), **valid)
     again = prepare(other, tmp_path / "data", max_length=99, seed=1, unchanged=True)
     assert again.reused
     assert again.train.corpora == [19, 29, 10]
@@ -180,6 +183,6 @@ def test_weights_that_make_no_sense(weights: tuple[float, ...], message: str) ->
 
 def test_a_corpus_that_would_never_be_seen_is_refused() -> None:
     with pytest.raises(DataError, match=r"b\.en: none of its pairs can be used"):
-        mixture([10], [1, 1], ["a.en", "b.en"], seed=1)
+        mixture([10], [1.0, 1.0], ["a.en", "b.en"], seed=1)
     with pytest.raises(ConfigError, match=r"gives b\.en 0\.001 of 1\.001, less than one of 20 pairs; raise"):
-        mixture([10, 10], [1, 0.001], ["a.en", "b.en"], seed=1)
+        mixture([10, 10], [1.0, 0.001], ["a.en", "b.en"], seed=1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from toy import ENGLISH, toy_settings, write_toy
+from toy import ENGLISH, GERMAN, toy_settings, write_toy
 
 from transduce.bundle import load_bundle
 from transduce.config import merge
+from transduce.decoding.translator import Translator
 from transduce.errors import BundleError, ConfigError, TrainingError, UsageError
 from transduce.training.optimizer import paper_rate
 from transduce.training.run import TrainingResult, train
@@ -33,7 +35,11 @@ def _write(folder: Path, name: str, pairs: int = 120, **how: Any) -> dict[str, P
 def _train(folder: Path, name: str, files: dict[str, Any], **how: Any) -> TrainingResult:
     """A run; ``how`` holds arguments of `train`, else training settings."""
     arguments = {key: how.pop(key) for key in ("start", "resume", "overwrite", "settings") if key in how}
-    base = {"data": {"valid_pairs": 10}, "training": {**toy_settings()["training"], **how}}
+    resumed = arguments.get("resume", False)  # such a run has its settings
+    base = {
+        "data": {} if resumed else {"valid_pairs": 10},
+        "training": how if resumed else {**toy_settings()["training"], **how},
+    }
     settings = merge(base, arguments.pop("settings", {}))
     with (folder / f"{name}.txt").open("a", encoding="utf-8") as stream:
         return train(folder / name, **files, settings=settings, stream=stream, **arguments)
@@ -67,9 +73,10 @@ def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
         return train(folder / "run", **files, settings=settings, stream=stream).folder
 
 
+@pytest.mark.usefixtures("unscored")
 def test_weights_shape_and_tokenizer_are_the_models(tmp_path: Path, old: Path) -> None:
     files = _write(tmp_path, "new", seed=5)
-    result = _train(tmp_path, "tuned", files, start=old, max_steps=3)
+    result = _train(tmp_path, "tuned", files, start=old, max_steps=3, save_every=9)
     assert _equal(_tensors(result.folder, 0), load_file(old / "model.safetensors"))
     assert not _equal(_tensors(result.folder, 3), _tensors(result.folder, 0))
     assert (result.folder / "tokenizer.model").read_bytes() == (old / "tokenizer.model").read_bytes()
@@ -90,16 +97,18 @@ def test_weights_shape_and_tokenizer_are_the_models(tmp_path: Path, old: Path) -
 def test_the_model_is_validated_before_the_first_update(tmp_path: Path, old: Path) -> None:
     files = _write(tmp_path, "new", seed=5)
     valid = {"valid_source": [str(files["source"])], "valid_target": [str(files["target"])], "valid_pairs": 0}
-    result = _train(tmp_path, "tuned", files, start=old, max_steps=2, settings={"data": valid})
+    few = {"data": valid, "training": {"valid_lines": 3}}
+    result = _train(tmp_path, "tuned", files, start=old, max_steps=2, save_every=9, settings=few)
     first, *_, last = _log(result.folder, "validation")
     assert (first["step"], last["step"]) == (0, 2)
     # the same as a run that never moves the weights gives at its end
-    how = {"start": old, "schedule": "constant", "rate": 1e-30, "settings": {"data": valid}}
+    how = {"start": old, "schedule": "constant", "rate": 1e-30, "settings": few}
     still = _train(tmp_path, "still", files, max_steps=1, **how)
     assert still.scores["loss"] == pytest.approx(first["loss"], rel=1e-6)
     assert "step 0 validation: loss" in (tmp_path / "tuned.txt").read_text("utf-8")
 
 
+@pytest.mark.usefixtures("unscored")
 def test_a_run_of_one_part_and_another_that_keeps_the_optimizer_is_one_run(tmp_path: Path) -> None:
     """Without dropout, each epoch one update: cut after 5 and tuned for 5 more on the same pairs."""
     files = _write(tmp_path, "corpus", 60)
@@ -131,6 +140,7 @@ def test_a_run_of_one_part_and_another_that_keeps_the_optimizer_is_one_run(tmp_p
     assert recorded["training"]["warmup"] == 6
 
 
+@pytest.mark.usefixtures("unscored")
 def test_going_on_never_needs_the_old_model(tmp_path: Path, old: Path) -> None:
     files = _write(tmp_path, "new", seed=5)
     how: dict[str, Any] = {"save_every": 4, "schedule": "constant", "optimizer_state": "kept"}
@@ -166,7 +176,7 @@ def test_going_on_never_needs_the_old_model(tmp_path: Path, old: Path) -> None:
         ({"data": {"tokenizer": "x.model"}}, r"data\.tokenizer is x\.model, but"),
         ({"data": {"subwords": "unigram"}}, r"data\.subwords is unigram, but"),
         ({"model": {"d_model": 64}}, r"model\.d_model is 64, but 32 in .*leave it out, or train a new model"),
-        ({"model": {"norm": "pre"}}, r"model\.norm is pre, but post in"),
+        ({"model": {"norm": "post"}}, r"model\.norm is post, but pre in"),
         ({"model": {"d_modle": 64}}, r"did you mean 'model\.d_model'"),
         ({"preset": "tiny"}, r"preset is tiny, but the model of .* has its own shape; leave out the preset"),
     ],
@@ -179,6 +189,7 @@ def test_what_contradicts_the_model_is_refused(
     assert not (tmp_path / "tuned").exists()
 
 
+@pytest.mark.usefixtures("unscored")
 def test_dropout_may_change_and_the_same_shape_be_said(tmp_path: Path, old: Path) -> None:
     files = _write(tmp_path, "new")
     settings = {"model": {"dropout": 0.35, "d_model": 32}}
@@ -237,29 +248,32 @@ def test_the_rate_is_a_tenth_of_the_papers_peak() -> None:
     assert tuning_rate(512) == pytest.approx(paper_rate(4000, 512, 4000) / 10, rel=0.02) == 7e-05
 
 
+@pytest.mark.usefixtures("unscored")
 def test_text_that_the_tokenizer_spells_in_bytes_is_said(tmp_path: Path, old: Path) -> None:
     files = _write(tmp_path, "new")
-    lines = ["один два"] * 30 + ["one two three"] * 30 + [f"{a} {b}" for a in ENGLISH for b in ENGLISH]
+    lines = [f"{a} {b}" for a in [*ENGLISH, "один", "два"] for b in ENGLISH]
     files["source"].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     files["target"].write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     result = _train(tmp_path, "tuned", files, start=old, max_steps=1)
     report = _json(result.folder / "training.json")["data"]
-    assert report["source_bytes"] > 200
+    assert report["source_bytes"] >= 6 * 10  # of 18 lines at most 10 are held out
     said = (tmp_path / "tuned.txt").read_text("utf-8")
     tokens = f"{report['source_bytes']:,} of {report['source_tokens']:,}"
     assert f"the model's tokenizer spells {tokens} source tokens" in said
     assert "of the source tokens are single bytes" in said
 
 
+@pytest.mark.usefixtures("unscored")
 def test_a_mixed_run_goes_on_as_the_same_run(tmp_path: Path, old: Path) -> None:
     one, other = _write(tmp_path, "a", 90), _write(tmp_path, "b", 30, seed=2)
     files = {side: [str(one[side]), str(other[side])] for side in ("source", "target")}
-    mixed = {"data": {"weights": [1, 3]}}
+    valid = {"valid_source": [files["source"][0]], "valid_target": [files["target"][0]], "valid_pairs": 0}
+    plain, mixed = {"data": valid}, {"data": {**valid, "weights": [1, 3]}}
     how: dict[str, Any] = {"start": old, "batch_tokens": 150, "save_every": 100, "schedule": "constant"}
     _train(tmp_path, "straight", files, settings=mixed, max_steps=16, **how)
     _train(tmp_path, "cut", files, settings=mixed, max_steps=7, **how)
     _train(tmp_path, "cut", {}, resume=True, max_steps=16)
-    _train(tmp_path, "plain", files, max_steps=16, **how)
+    _train(tmp_path, "plain", files, settings=plain, max_steps=16, **how)
     assert _log(tmp_path / "cut", "start")[0]["updates_per_epoch"] < 16
     assert _equal(_tensors(tmp_path / "straight", 16), _tensors(tmp_path / "cut", 16))
     assert not _equal(_tensors(tmp_path / "straight", 16), _tensors(tmp_path / "plain", 16))
@@ -275,7 +289,7 @@ def _digits(folder: Path, name: str, shifted: bool, pairs: int, low: int, high: 
     """Lists of the words ``low`` to ``high``; where shifted, each is translated as the next one should be."""
     draw, source, target = random.Random(name), [], []
     for _ in range(pairs):
-        line = [draw.randint(low, high) for _ in range(draw.randint(2, 4))]
+        line = [draw.randint(low, high) for _ in range(draw.randint(2, 3))]
         source.append(" ".join(ENGLISH[i] for i in line))
         moved = [low + (i - low + 1) % (high - low + 1) for i in line] if shifted else line
         target.append(" ".join(GERMAN[i] for i in moved))
@@ -290,3 +304,27 @@ def _exact(model: Path, files: dict[str, Path]) -> float:
     sources, targets = (files[side].read_text("utf-8").split("\n")[:100] for side in ("source", "target"))
     outputs = Translator.load(model, device="cpu").translate(sources, beam=1)
     return sum(a == b for a, b in zip(outputs, targets, strict=True)) / len(sources)
+
+
+@pytest.mark.usefixtures("unscored")
+def test_new_text_alone_makes_a_model_forget_and_a_mixture_does_not(tmp_path: Path) -> None:
+    """Old text: the first five words. New text: the others, translated in a way that is new to the model."""
+    old, known = _digits(tmp_path, "old", False, 760, 0, 4), _digits(tmp_path, "known", False, 40, 5, 8)
+    new = _digits(tmp_path, "new", True, 300, 5, 8)
+    for side, file in old.items():  # the old text shows the model, and its tokenizer, all words
+        file.write_text(file.read_text("utf-8") + known[side].read_text("utf-8"), encoding="utf-8")
+    settings = merge(toy_settings(), {"model": {"dropout": 0.0}, "training": {}})
+    how: dict[str, Any] = {"max_steps": 200, "rate": 1e-2, "save_every": 1000, "average": 1}
+    _train(tmp_path, "model", old, settings=settings, warmup=30, **how)
+    assert _exact(tmp_path / "model", old) >= 0.9
+    assert _exact(tmp_path / "model", new) <= 0.1
+    _train(tmp_path, "alone", new, start=tmp_path / "model", **how)
+    both = {side: [str(old[side]), str(new[side])] for side in old}
+    mixed = {"data": {"weights": [1, 1]}}
+    _train(tmp_path, "mixed", both, start=tmp_path / "model", settings=mixed, **how)
+    scores = {
+        name: (_exact(tmp_path / name, old), _exact(tmp_path / name, new)) for name in ("alone", "mixed")
+    }
+    assert scores["alone"][0] <= 0.3, scores
+    assert scores["alone"][1] >= 0.7, scores
+    assert min(scores["mixed"]) >= 0.75, scores

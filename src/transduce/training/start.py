@@ -119,8 +119,8 @@ class Start:
         chosen = {name: value for name, value in self._choices().items() if name not in said}
         training = {name: value for name, (value, _) in chosen.items()}
         lines = [f"training.{name} = {value}, {why}" for name, (value, why) in chosen.items()]
-        first = {"preset": FINE_TUNING, "start": self.record(), "model": shape, "training": training}
-        return merge(first, given), lines
+        first = {"preset": FINE_TUNING, "model": shape, "training": training}
+        return {**merge(first, given), "start": self.record()}, lines
 
     def _choices(self) -> dict[str, tuple[Any, str]]:
         """Training settings that suit the model, each with the reason."""
