@@ -99,7 +99,7 @@ def test_the_report_survives_json(tmp_path: Path, tokenizer: Tokenizer, pairs: P
     assert meta == shards.meta
     assert meta["tokenizer"] == tokenizer.sha256
     assert meta["corpus"] == [{"name": "made"}]
-    assert (meta["format"], meta["max_length"], meta["pairs"]) == (1, 9, report.kept)
+    assert (meta["format"], meta["max_length"], meta["pairs"]) == (2, 9, report.kept)
     assert report.source_tokens == shards.source_lengths.sum()
     assert report.pairs == report.kept + report.too_long == 80
 
@@ -142,7 +142,7 @@ def test_damaged_files_are_noticed(tmp_path: Path, tokenizer: Tokenizer, pairs: 
         TokenShards.open(tmp_path)
     (tmp_path / name).write_bytes(content)
     (tmp_path / "meta.json").write_text('{"format": 99}')
-    with pytest.raises(DataError, match="format 99, expected 1"):
+    with pytest.raises(DataError, match="format 99, expected 2"):
         TokenShards.open(tmp_path)
 
 

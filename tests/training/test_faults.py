@@ -433,10 +433,14 @@ def test_free_space_is_asked_for_and_what_is_there_already_is_not(
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda _: type("Usage", (), {"free": 100 * 2**20}))
     parameters = 2**20  # 12 MiB a checkpoint
-    assert check_space(tmp_path, parameters, kept=5, there=0).startswith("checkpoints will take up to 96 MiB")
+    assert check_space(tmp_path, 3 * parameters, kept=5, there=0).startswith(
+        "checkpoints will take up to 96 MiB"
+    )
     with pytest.raises(TrainingError, match=r"need 108 MiB but 100 MiB are free; make room, lower"):
-        check_space(tmp_path, parameters, kept=6, there=0)
-    assert check_space(tmp_path, parameters, kept=6, there=6).startswith("checkpoints will take up to 36 MiB")
+        check_space(tmp_path, 3 * parameters, kept=6, there=0)
+    assert check_space(tmp_path, 3 * parameters, kept=6, there=6).startswith(
+        "checkpoints will take up to 36 MiB"
+    )
 
 
 def test_no_room_is_noticed_before_the_data_are_prepared(

@@ -32,6 +32,19 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         list[Path] | None, typer.Option(metavar="FILE", help="Validation source text.")
     ] = None,
     valid_target: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Its translation.")] = None,
+    weights: Annotated[
+        list[float] | None,
+        typer.Option(
+            "--weight",
+            metavar="W",
+            help="The share of a corpus in an epoch, as often as there are corpora: first those of --source, "
+            "then those of --tsv.",
+        ),
+    ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option("--from", metavar="FOLDER", help="Start from this model, run or checkpoint."),
+    ] = None,
     output: Annotated[Path, typer.Option(metavar="FOLDER", help="The model folder to make.")],
     preset: Annotated[
         str, typer.Option(help="A named recipe, e.g. tiny or paper-base; default: by the data.")
@@ -74,12 +87,13 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         "valid_source": valid_source,
         "valid_target": valid_target,
     }
-    flags = {"data": {name: [str(path) for path in paths] for name, paths in files.items() if paths}}
+    data: dict[str, Any] = {name: [str(path) for path in paths] for name, paths in files.items() if paths}
     settings = merge(
         _read(config) if config else {},
-        flags,
+        {"data": {**data, **({"weights": weights} if weights else {})}},
         {"preset": preset} if preset else {},
         {"training": _micro_batch(batch)} if batch else {},
+        {"start": str(start)} if start else {},
         *(parse_assignment(text) for text in assignments or ()),
     )
     result = run(output, settings=settings, resume=resume, overwrite=overwrite, accept_changes=accept_changes)

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from transduce.data.mixing import Mixture
 from transduce.data.packing import Group, Packer
 from transduce.data.shards import TokenShards
 from transduce.errors import ConfigError
@@ -23,7 +24,10 @@ Update = tuple[Ids, ...]
 
 
 class Batching:
-    """The batches of a corpus, given the lengths of its pairs (EOS included)."""
+    """The batches of a corpus, given the lengths of its pairs (EOS included).
+
+    ``mixture`` says which pairs an epoch holds; without one it holds each once.
+    """
 
     def __init__(
         self,
@@ -33,12 +37,14 @@ class Batching:
         batch_tokens: int,
         micro_batch_tokens: int,
         seed: int,
+        mixture: Mixture | None = None,
     ) -> None:
         self.source_lengths = np.asarray(source_lengths, dtype=np.int32)
         self.target_lengths = np.asarray(target_lengths, dtype=np.int32)
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = min(micro_batch_tokens, batch_tokens)
         self.seed = seed
+        self.mixture = None if mixture is None or mixture.plain else mixture
         if len(self.source_lengths) != len(self.target_lengths) or not len(self.source_lengths):
             raise ConfigError(
                 f"{len(self.source_lengths)} source and {len(self.target_lengths)} target lengths cannot be "
@@ -54,6 +60,7 @@ class Batching:
         width = int(self.target_lengths.max()) + 1
         self._kinds = self.source_lengths.astype(np.int64) * width + self.target_lengths
         found, self._counts = np.unique(self._kinds, return_counts=True)
+        self._found = found
         # Micro-batches of an equal share of the update each fill it better than full ones and a gap.
         parts = -(-batch_tokens // self.micro_batch_tokens)
         self._packer = Packer(
@@ -61,15 +68,29 @@ class Batching:
         )
 
     def epoch(self, number: int) -> list[Update]:
-        """The updates of one epoch: every pair exactly once, the same for the same seed and number."""
+        """The updates of one epoch: every pair exactly once, the same for the same seed and number.
+
+        With a mixture: every pair as often as the mixture has it in this epoch.
+        """
         random = np.random.default_rng((self.seed % 2**64, number))
-        groups = self._packer.pack(self._counts, random)
-        micro = self._dealt(groups, random)
+        if self.mixture is None:
+            micro = self._dealt(self._packer.pack(self._counts, random), self._kinds, random)
+        else:
+            chosen = self.mixture.epoch(number)
+            kinds = self._kinds[chosen]
+            groups = self._packer.pack(self._counted(kinds), random)
+            micro = [chosen[places] for places in self._dealt(groups, kinds, random)]
         order = random.permutation(len(micro))
         shuffled = [micro[i] for i in order]
         if self.micro_batch_tokens == self.batch_tokens:
             return [(ids,) for ids in shuffled]
         return self._grouped(shuffled)
+
+    def target_tokens(self, epochs: int) -> int:
+        """Real target tokens in the first ``epochs`` epochs."""
+        if self.mixture is None:
+            return int(self.target_lengths.sum()) * epochs
+        return int(self.target_lengths @ self.mixture.used(epochs))
 
     def tokens(self, updates: Iterable[Update]) -> tuple[int, int]:
         """Real source and target tokens in these updates."""
@@ -101,10 +122,17 @@ class Batching:
             for length in lengths
         ]
 
-    def _dealt(self, groups: Sequence[Group], random: np.random.Generator) -> list[Ids]:
-        """Pair ids for the groups; which pairs of a kind meet in a micro-batch is random."""
-        shuffled = random.permutation(len(self._kinds))
-        by_kind = shuffled[np.argsort(self._kinds[shuffled], kind="stable")]
+    def _counted(self, kinds: Ids) -> Ids:
+        """How many there are of each kind that the corpus has, in their order."""
+        met, times = np.unique(kinds, return_counts=True)
+        counts: Ids = np.zeros(len(self._counts), dtype=np.int64)
+        counts[np.searchsorted(self._found, met)] = times
+        return counts
+
+    def _dealt(self, groups: Sequence[Group], kinds_of: Ids, random: np.random.Generator) -> list[Ids]:
+        """Places in ``kinds_of``, each once, for the groups; which of a kind meet in one is random."""
+        shuffled = random.permutation(len(kinds_of))
+        by_kind = shuffled[np.argsort(kinds_of[shuffled], kind="stable")]
         # The takings of all groups, listed by kind, lie in by_kind one after another.
         kinds = np.concatenate([group.kinds for group in groups])
         counts = np.concatenate([group.counts for group in groups])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from transduce.errors import ConfigError
@@ -20,6 +21,9 @@ class DataConfig:
     """As many files as ``source``, aligned line by line."""
     tsv: tuple[str, ...] = ()
     """Files with source, TAB, target on each line; may be given besides or instead of the above."""
+    weights: tuple[float, ...] = ()
+    """The share of each corpus in an epoch, to be divided by their sum: one number for each pair of
+    ``source`` and ``target``, then for each of ``tsv``. None: every pair once an epoch."""
     valid_source: tuple[str, ...] = ()
     valid_target: tuple[str, ...] = ()
     valid_tsv: tuple[str, ...] = ()
@@ -40,6 +44,7 @@ class DataConfig:
 
     def __post_init__(self) -> None:
         self._check_files()
+        self._check_weights()
         for name, value, least, remedy in (
             (
                 "vocabulary",
@@ -68,6 +73,24 @@ class DataConfig:
             )
         if self.tokenizer_sample < 1:
             raise ConfigError(f"data.tokenizer_sample is {self.tokenizer_sample}; use at least 1 line")
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The names of the corpora, in the order of their weights and of their pairs."""
+        return (*self.source, *self.tsv)
+
+    def _check_weights(self) -> None:
+        if self.weights and len(self.weights) != len(self.corpora):
+            raise ConfigError(
+                f"data.weights holds {len(self.weights)} numbers for {len(self.corpora)} corpora; give one "
+                "for each pair of data.source and data.target, then one for each of data.tsv"
+            )
+        for weight in self.weights:
+            if not (math.isfinite(weight) and weight > 0):
+                raise ConfigError(
+                    f"data.weights holds {weight:g}; a weight is a finite number above 0: leave out a corpus "
+                    "that is not wanted"
+                )
 
     def _check_files(self) -> None:
         for one, other in (("source", "target"), ("valid_source", "valid_target")):

@@ -19,11 +19,11 @@ from transduce.errors import DataError
 def read_corpora(
     source: Sequence[str] = (), target: Sequence[str] = (), tsv: Sequence[str] = ()
 ) -> Iterator[Pair]:
-    """All pairs of the aligned text files, then of the TSV files, in the order given."""
-    for one, other in zip(source, target, strict=True):
-        yield from read_text_pair(one, other)
-    for path in tsv:
-        yield from read_tsv(path)
+    """All pairs of the aligned text files, then of the TSV files, in the order given: corpus 0, 1, ..."""
+    for corpus, (one, other) in enumerate(zip(source, target, strict=True)):
+        yield from read_text_pair(one, other, corpus)
+    for corpus, path in enumerate(tsv, len(source)):
+        yield from read_tsv(path, corpus)
 
 
 def count_pairs(source: Sequence[str] = (), target: Sequence[str] = (), tsv: Sequence[str] = ()) -> int:

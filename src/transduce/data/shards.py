@@ -3,13 +3,14 @@
 A folder holds ``source.tokens`` and ``target.tokens`` (little-endian uint16, uint32 for vocabularies above
 65,536), one after another with the EOS at the end of each side; ``source.offsets`` and ``target.offsets``
 (int64, one more than there are pairs); and ``meta.json``, which is written last: without it the folder is
-incomplete and is never read.
+incomplete and is never read. Several corpora lie one after another; ``meta.json`` counts the pairs of each.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from transduce.data.tokenizer import EOS_ID, Tokenizer
 from transduce.errors import DataError
 from transduce.files import write_json
 
-FORMAT = 1
+FORMAT = 2
 _CHUNK = 8192
 _SIDES = ("source", "target")
 
@@ -42,6 +43,7 @@ class TokenShards:
         self._offsets = {side: _mapped(folder / f"{side}.offsets", "<i8") for side in _SIDES}
         self.source_lengths: Lengths = np.diff(self._offsets["source"]).astype(np.int32)
         self.target_lengths: Lengths = np.diff(self._offsets["target"]).astype(np.int32)
+        self.corpora: list[int] = meta["corpora"]
 
     @classmethod
     def open(cls, folder: str | Path) -> TokenShards:
@@ -118,6 +120,7 @@ def write_shards(
         meta = {
             "format": FORMAT,
             "pairs": report.kept,
+            "corpora": [writer.corpora[corpus] for corpus in range(max(writer.corpora) + 1)],
             "dtype": writer.dtype.str,
             "tokenizer": tokenizer.sha256,
             "vocabulary": tokenizer.vocabulary,
@@ -140,6 +143,7 @@ class _Writer:
         self.dtype = np.dtype("<u2" if tokenizer.vocabulary <= 1 << 16 else "<u4")
         self.names = [f"{side}.{kind}" for side in _SIDES for kind in ("tokens", "offsets")]
         self._files: dict[str, IO[bytes]] = {name: (folder / name).open("wb") for name in self.names}
+        self.corpora: Counter[int] = Counter()
         self._written = dict.fromkeys(_SIDES, 0)
         for side in _SIDES:
             self._files[f"{side}.offsets"].write(np.zeros(1, "<i8").tobytes())
@@ -183,6 +187,7 @@ def _add(chunk: list[Pair], writer: _Writer, report: Report) -> None:
     fits = [max(len(s), len(t)) < report.limit for s, t in zip(sources, targets, strict=True)]
     report.too_long += len(fits) - sum(fits)
     report.kept += sum(fits)
+    writer.corpora.update(pair.corpus for pair, fit in zip(full, fits, strict=True) if fit)
     spelled = writer.tokenizer.byte_pieces
     source = writer.add("source", [ids for ids, fit in zip(sources, fits, strict=True) if fit])
     target = writer.add("target", [ids for ids, fit in zip(targets, fits, strict=True) if fit])

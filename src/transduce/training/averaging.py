@@ -70,18 +70,17 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
     for folder in map(Path, folders):
         if not folder.is_dir():
             raise BundleError(f"{folder}: is not a folder; name checkpoints, model folders or a run's folder")
-        checkpoints = Checkpoints(folder / "checkpoints", keep=last)
-        steps = checkpoints.steps()[-last:]
-        if steps and len(steps) < last and last != LAST:
-            warnings.warn(f"{folder}: only {len(steps)} checkpoints are there, not {last}", stacklevel=2)
-        paths += [checkpoints.path(step) for step in steps] if steps else [folder]
+        newest = Checkpoints(folder / "checkpoints", keep=last).last(last)
+        if newest and len(newest) < last and last != LAST:
+            warnings.warn(f"{folder}: only {len(newest)} checkpoints are there, not {last}", stacklevel=2)
+        paths += newest or [folder]
     if any((Path(output) / name).exists() for name in ("config.json", "model.safetensors", "settings.json")):
         raise UsageError(f"{output}: already holds a model; choose another --output")
     real = [path.resolve() for path in paths]
     if repeated := [path for path in real if real.count(path) > 1]:
         raise UsageError(f"{repeated[0]}: is named twice and would count twice; name it once")
     weights = average(paths)
-    parts = [_config_and_tokenizer(path) for path in paths]
+    parts = [config_and_tokenizer(path) for path in paths]
     config, tokenizer, training = parts[0]
     for path, (other, other_tokenizer, _) in zip(paths, parts, strict=True):
         if other_tokenizer.sha256 != tokenizer.sha256:
@@ -100,7 +99,7 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
     return paths
 
 
-def _config_and_tokenizer(path: Path) -> tuple[ModelConfig, Tokenizer, dict[str, Any]]:
+def config_and_tokenizer(path: Path) -> tuple[ModelConfig, Tokenizer, dict[str, Any]]:
     """What belongs to the weights in a checkpoint (its run says it) or in a model folder."""
     if (path / "config.json").exists():
         bundle = load_bundle(path)

@@ -1,7 +1,8 @@
 """Checkpoints: folders that appear complete or not at all, and hold all that a run needs to go on.
 
 ``step-00001500/`` holds ``model.safetensors`` (float32 parameters), ``optimizer.safetensors`` (Adam's moments
-by parameter name, and the random generators) and ``state.json``. Nothing in them can run code.
+by parameter name, and the random generators), ``state.json``, and ``ema.safetensors`` where a moving average
+is kept. Nothing in them can run code.
 
 Beside them, under hidden names, stands what a save has not finished: ``.step-00001500.tmp`` while it is
 written, ``.old`` while another of the same update takes its place, ``.gone`` while it is deleted.
@@ -12,8 +13,10 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -50,10 +53,21 @@ class Checkpoints:
         steps = self.steps()
         return self.path(steps[-1]) if steps else None
 
+    def last(self, count: int) -> list[Path]:
+        """The newest ``count`` that training has made; update 0 is where it started, and the last resort."""
+        steps = self.steps()
+        return [self.path(step) for step in ([step for step in steps if step] or steps)[-count:]]
+
     def save(
-        self, step: int, model: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Any]
+        self,
+        step: int,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        state: dict[str, Any],
+        *,
+        more: Mapping[str, dict[str, Tensor]] = MappingProxyType({}),
     ) -> Path:
-        """The new checkpoint's folder; on return it is on the disk.
+        """The new checkpoint's folder; on return it is on the disk. ``more`` holds further files of tensors.
 
         Everything is written and synced under a temporary name, then renamed in one operation. Raises
         TrainingError where the disk refuses; older checkpoints are not touched. With ``passing`` in ``state``
@@ -67,11 +81,13 @@ class Checkpoints:
                 sync_folder(self.folder.parent)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            save_file(
-                {name: p.detach() for name, p in model.named_parameters()}, temporary / "model.safetensors"
-            )
-            save_file(_optimizer_tensors(model, optimizer), temporary / "optimizer.safetensors")
-            for name in ("model.safetensors", "optimizer.safetensors"):
+            files = {
+                "model.safetensors": {name: p.detach() for name, p in model.named_parameters()},
+                "optimizer.safetensors": _optimizer_tensors(model, optimizer),
+                **more,
+            }
+            for name, tensors in files.items():
+                save_file(tensors, temporary / name)
                 sync_file(temporary / name)
             write_json(temporary / "state.json", {"format": FORMAT, "step": step, **state})
             if path.exists():  # no single operation replaces a folder: `recover` undoes this one if need be
@@ -137,8 +153,9 @@ class Checkpoints:
             raise TrainingError(
                 f"{path}: checkpoint format {state.get('format')!r}; this version reads {FORMAT}"
             )
-        _load_parameters(path, model, weights)
-        _load_optimizer(model, optimizer, moments)
+        load_parameters(path, model, weights)
+        load_moments(model, optimizer, moments)
+        _load_random_state(moments)
         return state
 
 
@@ -146,7 +163,8 @@ def _hidden(path: Path, end: str) -> Path:
     return path.with_name(f".{path.name}.{end}")
 
 
-def _load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) -> None:
+def load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) -> None:
+    """Nothing; the model has the weights of ``path``. TrainingError where they are another model's."""
     parameters = dict(model.named_parameters())
     if {n: p.shape for n, p in parameters.items()} != {n: w.shape for n, w in weights.items()}:
         odd = sorted(set(parameters) ^ set(weights)) or [
@@ -170,12 +188,16 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
     return tensors
 
 
-def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+def load_moments(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
+    """Nothing; Adam has these moments and counters, named as in ``optimizer.safetensors``."""
     for name, parameter in model.named_parameters():
         # Adam's counter stands beside its parameter for the fused kernel.
         state = {m: tensors[f"{m}.{name}"].to(parameter.device) for m in MOMENTS if f"{m}.{name}" in tensors}
         if state:
             optimizer.state[parameter] = state
+
+
+def _load_random_state(tensors: dict[str, Tensor]) -> None:
     torch.set_rng_state(tensors["random.cpu"])
     for device in range(torch.cuda.device_count()):
         if f"random.cuda.{device}" in tensors:

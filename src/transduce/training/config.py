@@ -10,6 +10,7 @@ from transduce.errors import ConfigError
 
 SCHEDULES = ("paper", "linear", "constant")
 METRICS = ("bleu", "chrf", "loss")
+OPTIMIZER_STATES = ("fresh", "kept")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,9 +21,11 @@ class TrainingConfig:
     side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
     ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
     ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
-    validated at each tenth, of its length. With ``fit_micro_batch`` the most ``micro_batch_tokens`` that memory
-    holds take the place of those named. ``recompute_layers`` is activation checkpointing: less memory for more
-    time, the same result. ``deterministic`` lets only kernels run that give the same bits every time.
+    validated at each tenth, of its length. With ``fit_micro_batch`` the most ``micro_batch_tokens`` that
+    memory holds take the place of those named. ``ema`` is the decay of a moving average of the weights, which
+    is then validated and becomes the final model; 0 is none. ``optimizer_state`` says what becomes of Adam's
+    moments where a run starts from a model. ``recompute_layers`` is activation checkpointing: less memory for
+    more time, the same result. ``deterministic`` lets only kernels run that give the same bits every time.
     """
 
     seed: int = 1
@@ -47,6 +50,8 @@ class TrainingConfig:
     valid_lines: int = 1000
     report_every: int = 50
     average: int = 5
+    ema: float = 0.0
+    optimizer_state: str = "fresh"
     device: str = "auto"
     precision: str = "auto"
     recompute_layers: bool = False
@@ -56,7 +61,11 @@ class TrainingConfig:
     def __post_init__(self) -> None:
         self._check_finite()
         self._check_ranges()
-        for name, choices in (("schedule", SCHEDULES), ("metric", METRICS)):
+        for name, choices in (
+            ("schedule", SCHEDULES),
+            ("metric", METRICS),
+            ("optimizer_state", OPTIMIZER_STATES),
+        ):
             if getattr(self, name) not in choices:
                 raise ConfigError(
                     f"training.{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}"
@@ -102,7 +111,7 @@ class TrainingConfig:
         for name in (*limits, "save_every", "clip_norm", "valid_every", "valid_lines", "threads", "seed"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
-        for name in ("label_smoothing", "beta_1", "beta_2"):
+        for name in ("label_smoothing", "beta_1", "beta_2", "ema"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
         if self.seed >= 2**63:

@@ -1,4 +1,4 @@
-"""The end of a run: the last checkpoints averaged, scored, and written as a model folder (section 6.1)."""
+"""The end of a run: an average of its weights, scored, and written as a model folder (section 6.1)."""
 
 from __future__ import annotations
 
@@ -27,31 +27,38 @@ def finish(
 ) -> dict[str, Any]:
     """The final model's scores on the validation set, empty after a signal; ``folder`` holds the model."""
     model, p = trainer.model, trainer.progress
-    steps = trainer.checkpoints.steps()[-settings.training.average :]
-    averaged = [trainer.checkpoints.path(step) for step in steps]
-    weights = average(averaged)
+    averaged = [] if trainer.ema else trainer.checkpoints.last(settings.training.average)
+    weights = trainer.ema.tensors if trainer.ema else average(averaged)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])
     recipe = {**settings.as_dict(), "precision": trainer.precision, "device": trainer.device}
     for name, value in recipe["data"].items():
-        if isinstance(value, list):  # names of files, without the folders of this machine
+        if (
+            isinstance(value, list) and name != "weights"
+        ):  # names of files, without the folders of this machine
             recipe["data"][name] = [Path(path).name for path in value]
+    if settings.start:
+        recipe["start"]["folder"] = Path(settings.start["folder"]).name
     training = {
         "recipe": recipe,
         "ended": reason,
         "steps": p.step,
-        "epochs": round(p.target_tokens / max(1, int(data.train.target_lengths.sum())), 3),
+        "epochs": round(p.target_tokens / max(1, trainer.batching.target_tokens(1)), 3),
         "seconds": round(p.seconds, 1),
         "source_tokens": p.source_tokens,
         "target_tokens": p.target_tokens,
         "averaged": [path.name for path in averaged],
+        "ema": settings.training.ema,
         "scores": {},
         "data": data.report.to_dict(),
     }
     # First of all the model: whoever loses patience while it is scored has it nevertheless.
     save_bundle(folder, model, model.config, data.tokenizer, training)
-    log.say(f"model, the average of the last {len(averaged)} checkpoints: {folder}")
+    what = f"the average of the last {len(averaged)} checkpoints"
+    if trainer.ema:
+        what = f"the moving average of the weights with decay {trainer.ema.decay:g}"
+    log.say(f"model, {what}: {folder}")
     scores: dict[str, Any] = {}
     if trainer.interrupted is None:
         scores = final_scores(

@@ -54,13 +54,13 @@ def clear_leftovers(folder: Path) -> None:
                 path.unlink()
 
 
-def check_space(folder: Path, parameters: int, *, kept: int, there: int) -> str:
+def check_space(folder: Path, values: int, *, kept: int, there: int) -> str:
     """One line about the disk; raises TrainingError where ``folder`` has no room for the checkpoints to come.
 
-    Besides the ``kept`` there are the best, one that a signal brought about, and the one being written; of
-    all these ``there`` exist already.
+    A checkpoint holds so many float32 ``values``. Besides the ``kept`` there are the best, one that a signal
+    brought about, and the one being written; of all these ``there`` exist already.
     """
-    one = 12 * parameters / 2**20  # float32: the weights and Adam's two moments
+    one = 4 * values / 2**20
     free = shutil.disk_usage(folder).free / 2**20
     needed = max(1, kept + 3 - there) * one
     if needed > free:

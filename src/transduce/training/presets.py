@@ -50,9 +50,18 @@ RECIPES: dict[str, dict[str, Any]] = {
     "small": {**_SMALL_DATA, "batch_tokens": 4096, "rate": 1e-3, "warmup": 2000},
 }
 
+# For a model that is trained already, whose shape is in its folder. The warm-up is as long as Adam's second
+# moment looks back, 1 / (1 - beta_2): until then it rests on too few gradients for full steps.
+FINE_TUNING = "fine-tuning"
+_FINE_TUNING: dict[str, Any] = {
+    "batch_tokens": 4096, "schedule": "linear", "warmup": 50, "max_steps": 0, "save_every": 0, "average": 3,
+}  # fmt: skip
+
 
 def recipe(name: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """The model settings and training settings of the preset ``name``; ConfigError where there is none."""
+    if name == FINE_TUNING:
+        return {}, dict(_FINE_TUNING)
     if name not in NAMED:
         raise unknown_name(name, NAMED, "preset")
     return dict(NAMED[name]), dict(RECIPES.get(name, {}))
@@ -71,6 +80,11 @@ def automatic_epochs(pairs: int) -> int:
         if pairs < limit:
             return epochs
     return 4
+
+
+def automatic_tuning_epochs(pairs: int) -> int:
+    """How often a trained model should see a corpus: few pairs are soon learned by heart."""
+    return 10 if pairs < 10_000 else 5 if pairs < 100_000 else 2
 
 
 def automatic_dropout(pairs: int) -> float:

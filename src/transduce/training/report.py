@@ -16,9 +16,11 @@ SHOWN = 200  # characters of a sample translation
 
 @dataclass
 class Progress:
-    """Where a run stands; all of it is in every checkpoint. ``position`` counts updates of this epoch.
+    """Where a run stands; all of it is in every checkpoint.
 
-    ``validation_owed``: a signal came when one was due, so that it is done when the run goes on.
+    ``position`` counts updates of this epoch, ``earlier`` those of the run whose optimizer this one goes on
+    with, for the learning rate. ``validation_owed``: a signal came when one was due, so that it is done when
+    the run goes on.
     """
 
     step: int = 0
@@ -34,6 +36,7 @@ class Progress:
     non_finite: int = 0
     out_of_memory: int = 0
     skipped_in_a_row: int = 0
+    earlier: int = 0
 
 
 @dataclass

@@ -18,12 +18,11 @@ from transduce.data.config import DataConfig
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import ConfigError, TrainingError
 from transduce.files import write_bytes
-from transduce.training.config import TrainingConfig
 from transduce.training.settings import RunSettings, differences
 from transduce.training.trainer import Trainer
 
-# Of the model's settings those that leave every trained number its place and meaning.
-LOOSE = ("model.dropout", "model.attention_dropout", "model.relu_dropout", "model.max_length")
+# Beside those of training, the settings that leave every trained number its place and meaning.
+LOOSE = ("data.weights", "model.dropout", "model.attention_dropout", "model.relu_dropout", "model.max_length")
 # The subwords are learned once: each row of the embeddings is that of one piece.
 SUBWORDS = ("vocabulary", "subwords", "tokenizer_sample")
 
@@ -78,14 +77,16 @@ def _check_tokenizer(stored: Settings, data: DataConfig, folder: Path) -> None:
             )
 
 
-def basis(data: Path, tokenizer: Tokenizer, config: TrainingConfig) -> dict[str, Any]:
+def basis(data: Path, tokenizer: Tokenizer, settings: RunSettings) -> dict[str, Any]:
     """What the position in an epoch counts in; ``data`` is the folder of the prepared data."""
+    config = settings.training
     return {
         "data": hashlib.sha256((data / "prepared.json").read_bytes()).hexdigest(),
         "tokenizer": tokenizer.sha256,
         "training.batch_tokens": config.batch_tokens,
         "training.micro_batch_tokens": config.micro_batch_tokens,
         "training.seed": config.seed,
+        "data.weights": list(settings.data.weights),
     }
 
 

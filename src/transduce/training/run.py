@@ -15,8 +15,10 @@ from transduce import machine
 from transduce.config import Settings, merge
 from transduce.data.batching import Batching
 from transduce.data.corpora import count_pairs
+from transduce.data.mixing import mixture
 from transduce.data.prepare import Prepared, prepare
-from transduce.errors import ConfigError, UsageError
+from transduce.data.shards import TokenShards
+from transduce.errors import ConfigError, TrainingError, UsageError
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
@@ -43,6 +45,7 @@ from transduce.training.settings import (
     stored_settings,
     with_absolute_paths,
 )
+from transduce.training.start import Start, start_of, with_own_tokenizer
 from transduce.training.trainer import Trainer
 from transduce.training.trial import Trial, fitting_micro_batch, try_largest
 from transduce.training.validation import validate
@@ -69,6 +72,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     target: str | Path | Sequence[str | Path] = (),
     preset: str = "",
     settings: Mapping[str, Any] | None = None,
+    start: str | Path = "",
     resume: bool = False,
     overwrite: bool = False,
     accept_changes: bool = False,
@@ -77,23 +81,26 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     """The result of a run whose model folder is ``output``.
 
     ``settings`` holds what a TOML file holds, nested or with dotted names: ``{"training.max_steps": 1000}``.
-    What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``resume``
-    goes on from the newest checkpoint in ``output``; ``accept_changes`` lets it go on with other data or
-    settings than it began with. Raises ConfigError, DataError, TrainingError.
+    What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``start``
+    names a model folder, a run or a checkpoint, whose weights, shape and tokenizer the run starts from.
+    ``resume`` goes on from the newest checkpoint in ``output``; ``accept_changes`` lets it go on with other
+    data or settings than it began with. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
     files: Settings = {"source": _names("source", source), "target": _names("target", target)}
     flags: Settings = {
         "data": {n: v for n, v in files.items() if v},
         **({"preset": preset} if preset else {}),
+        **({"start": str(start)} if start else {}),
     }
     given = merge(expand(settings or {}), flags)
-    stored = stored_settings(folder) if resume else {}
-    given = merge(stored, given)
     if resume and overwrite:
         raise UsageError("--resume goes on with a run and --overwrite replaces it: give one of them")
     if accept_changes and not resume:
         raise UsageError("--accept-changes is about a run that goes on: give --resume as well")
+    stored = stored_settings(folder) if resume else {}
+    found, given, lines = start_of(given, folder, stored)
+    given = merge(stored, given)
     data = check_sections(given)
     if not resume:
         check_room(folder, overwrite=overwrite)
@@ -101,8 +108,9 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
         device = machine.pick_device(given.get("training", {}).get("device", "auto"))
         pairs = count_pairs(data.source, data.target, data.tsv)
         resolved = resolve(given, pairs=pairs, device=device)
+        resolved = dataclasses.replace(resolved, chosen=(*lines, *resolved.chosen))
         accepted = changes(stored, resolved, folder, accept=accept_changes) if stored else []
-        run = _Run(resolved, folder, device, RunLog(folder / "log.jsonl", stream))
+        run = _Run(resolved, folder, device, RunLog(folder / "log.jsonl", stream), found)
         return run.start(resume=resume, accept=accept_changes, accepted=accepted)
 
 
@@ -114,8 +122,11 @@ def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
 
 
 class _Run:
-    def __init__(self, settings: RunSettings, folder: Path, device: str, log: RunLog) -> None:
+    def __init__(
+        self, settings: RunSettings, folder: Path, device: str, log: RunLog, origin: Start | None
+    ) -> None:
         self.settings, self.folder, self.device, self.log = settings, folder, device, log
+        self.origin = origin
         self.config = settings.training
         self.precision = machine.pick_precision(self.config.precision, device)
 
@@ -149,7 +160,7 @@ class _Run:
             say(f"chosen: {line}")
         limit = self.settings.model.get("max_length", ModelConfig.max_length)
         data = prepare(
-            self.settings.data,
+            with_own_tokenizer(self.settings, self.folder, self.origin),
             self.folder / "data",
             max_length=limit,
             seed=config.seed,
@@ -165,12 +176,14 @@ class _Run:
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
         model.recompute(config.recompute_layers)
         optimizer = adam(model, config)
-        batching = self._batching(data)
+        batching = self._batching(data.train)
         self._describe(model, data, batching, checkpoints)
         trial = Trial(model, optimizer, batching, config, precision=self.precision)
         if config.fit_micro_batch:
             config, batching = self._fitted(trial, data)
         try_largest(trial, batching.micro_batch_tokens)
+        if self.origin is not None:
+            self.origin.load(model, optimizer)
         trainer = Trainer(
             model,
             optimizer,
@@ -188,9 +201,9 @@ class _Run:
                 precision=self.precision,
             ),
         )
-        trainer.basis = basis(self.folder / "data", data.tokenizer, config)
-        if resume:
-            go_on(trainer, trainer.basis, accept=accept)
+        trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings)
+        if not (resume and go_on(trainer, trainer.basis, accept=accept)):
+            self._begin(trainer, data)
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")
@@ -200,14 +213,28 @@ class _Run:
         scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
 
-    def _batching(self, data: Prepared) -> Batching:
-        config = self.config
+    def _begin(self, trainer: Trainer, data: Prepared) -> None:
+        if self.origin is not None:
+            self.origin.begin(trainer, data.report, self.log.say)
+        elif self.settings.start:
+            raise TrainingError(
+                f"{trainer.checkpoints.folder}: its checkpoints are gone, and with them what the run started "
+                "from; start anew with --from and --overwrite"
+            )
+
+    def _batching(self, shards: TokenShards) -> Batching:
+        config, data, mixed = self.config, self.settings.data, None
+        if data.weights:
+            mixed = mixture(shards.corpora, data.weights, data.corpora, seed=config.seed)
+            for line in mixed.lines(data.corpora):
+                self.log.say(f"corpus {line}")
         return Batching(
-            data.train.source_lengths,
-            data.train.target_lengths,
+            shards.source_lengths,
+            shards.target_lengths,
             batch_tokens=config.batch_tokens,
             micro_batch_tokens=config.micro_batch_tokens,
             seed=config.seed,
+            mixture=mixed,
         )
 
     def _fitted(self, trial: Trial, data: Prepared) -> tuple[TrainingConfig, Batching]:
@@ -216,7 +243,7 @@ class _Run:
         self.log.say(f"chosen: training.micro_batch_tokens = {found}, the most that fits in memory")
         self.config = dataclasses.replace(self.config, micro_batch_tokens=found, fit_micro_batch=False)
         self.settings = dataclasses.replace(self.settings, training=self.config)
-        return self.config, self._batching(data)
+        return self.config, self._batching(data.train)
 
     def _model(self, config: ModelConfig) -> Transformer:
         try:
@@ -231,9 +258,9 @@ class _Run:
         self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
     ) -> None:
         config, say = self.config, self.log.say
-        updates, parameters = len(batching.epoch(0)), model.parameter_count()
-        lengths = data.train.source_lengths, data.train.target_lengths
-        source, target = (int(side.sum()) / updates for side in lengths)
+        first, parameters = batching.epoch(0), model.parameter_count()
+        updates = len(first)
+        source, target = (tokens / updates for tokens in batching.tokens(first))
         say(
             f"model {self.settings.preset}: {parameters:,} parameters, "
             f"vocabulary {data.tokenizer.vocabulary:,}; "
@@ -249,7 +276,8 @@ class _Run:
                 "raise training.batch_tokens"
             )
         there = len(checkpoints.steps())
-        say(check_space(self.folder, parameters, kept=config.average, there=there))
+        values = parameters * (4 if config.ema else 3)  # the weights, Adam's two moments, the moving average
+        say(check_space(self.folder, values, kept=config.average, there=there))
         self.log.write(
             "start",
             {

@@ -14,9 +14,16 @@ from transduce.data.config import DataConfig
 from transduce.errors import ConfigError, UsageError
 from transduce.model.config import ModelConfig
 from transduce.training.config import TrainingConfig
-from transduce.training.presets import automatic_dropout, automatic_epochs, automatic_preset, recipe
+from transduce.training.presets import (
+    FINE_TUNING,
+    automatic_dropout,
+    automatic_epochs,
+    automatic_preset,
+    automatic_tuning_epochs,
+    recipe,
+)
 
-SECTIONS = ("preset", "data", "model", "training")
+SECTIONS = ("preset", "start", "data", "model", "training")
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 # What may change when a run goes on: when it ends and what it tells, not what it learns.
 FREE = (
@@ -41,6 +48,8 @@ class RunSettings:
     data: DataConfig
     model: Settings
     training: TrainingConfig
+    start: Settings = dataclasses.field(default_factory=dict)
+    """The record of the model that the run started from; empty for one that started from nothing."""
     chosen: tuple[str, ...] = ()
 
     def model_config(self, vocabulary: int) -> ModelConfig:
@@ -51,6 +60,7 @@ class RunSettings:
         """Plain values, as JSON holds them and `resolve` takes them back."""
         return {
             "preset": self.preset,
+            **({"start": dict(self.start)} if self.start else {}),
             "data": {
                 n: list(v) if isinstance(v, tuple) else v for n, v in dataclasses.asdict(self.data).items()
             },
@@ -74,7 +84,7 @@ def check_names(given: Mapping[str, Any]) -> None:
     for name, value in given.items():
         if name not in SECTIONS:
             raise unknown_name(name, SECTIONS, "section")
-        if name != "preset" and not isinstance(value, Mapping):
+        if name not in ("preset", "start") and not isinstance(value, Mapping):
             raise ConfigError(f"{name} is {value!r}; it must be a section with settings, e.g. {name}.x=1")
     checked(ModelConfig, given.get("model", {}), "model")
     checked(TrainingConfig, given.get("training", {}), "training")
@@ -86,6 +96,8 @@ def check_sections(given: Mapping[str, Any]) -> DataConfig:
     check_names(given)
     if "vocabulary" in given.get("model", {}):
         raise ConfigError("model.vocabulary comes from the tokenizer; set data.vocabulary instead")
+    if not given.get("start"):
+        _check_no_start(given)
     preset = given.get("preset") or "tiny"
     model, training = recipe(preset) if preset != "auto" else recipe("tiny")
     # A vocabulary of any size shows whether the rest makes sense, before time is spent on the data.
@@ -93,6 +105,16 @@ def check_sections(given: Mapping[str, Any]) -> DataConfig:
     # Limits may still be chosen from the amount of data, so one stands in for them here.
     build(TrainingConfig, {"max_epochs": 1, **training, **_limited(given.get("training", {}))}, "training")
     return build(DataConfig, given.get("data", {}), "data")
+
+
+def _check_no_start(given: Mapping[str, Any]) -> None:
+    if given.get("preset") == FINE_TUNING:
+        raise ConfigError(f"preset {FINE_TUNING} needs a model to start from; name its folder with --from")
+    if given.get("training", {}).get("optimizer_state") == "kept":
+        raise ConfigError(
+            "training.optimizer_state is 'kept', but the run starts from no model; name a run's folder with "
+            "--from"
+        )
 
 
 def _limited(training: Mapping[str, Any]) -> Settings:
@@ -116,7 +138,8 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
     wanted = given.get("training", {})
     training = {**training, **_limited(wanted)}
     if not any(training.get(name, TrainingConfig.max_steps if name == "max_steps" else 0) for name in LIMITS):
-        training["max_epochs"] = automatic_epochs(pairs)
+        epochs = automatic_tuning_epochs if preset == FINE_TUNING else automatic_epochs
+        training["max_epochs"] = epochs(pairs)
         chosen.append(f"training.max_epochs = {training['max_epochs']}, for {pairs:,} pairs")
     if not training.get("micro_batch_tokens"):
         batch = training.get("batch_tokens", TrainingConfig.batch_tokens)
@@ -127,6 +150,7 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
         data=data,
         model=model,
         training=build(TrainingConfig, training, "training"),
+        start=given.get("start", {}),
         chosen=tuple(chosen),
     )
 
@@ -134,7 +158,9 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
 def with_absolute_paths(settings: Settings) -> Settings:
     """The settings with the names of files made absolute, so that a run goes on from any folder."""
     data: Settings = {
-        name: [str(Path(path).absolute()) for path in value] if isinstance(value, list) else value
+        name: [str(Path(path).absolute()) for path in value]
+        if isinstance(value, list) and name != "weights"
+        else value
         for name, value in settings["data"].items()
     }
     if settings["data"]["tokenizer"]:
@@ -145,11 +171,15 @@ def with_absolute_paths(settings: Settings) -> Settings:
 def differences(old: Settings, new: Settings) -> list[str]:
     """What makes ``new`` another run than ``old``, one "name: was x, is y" each."""
     found = []
+    if (before := old["data"].get("weights", [])) != (now := new["data"]["weights"]):
+        found.append(f"data.weights was {before}, is {now}")
     if old["preset"] != new["preset"]:
         found.append(f"preset was {old['preset']}, is {new['preset']}")
     for section in ("model", "training"):
         for name in sorted(set(old[section]) | set(new[section])):
-            before, now = old[section].get(name), new[section].get(name)
+            # A setting that the older version lacked had the value that is the default now.
+            default = getattr(TrainingConfig, name, None) if section == "training" else None
+            before, now = old[section].get(name, default), new[section].get(name)
             if before != now and not (section == "training" and name in FREE):
                 found.append(f"{section}.{name} was {before}, is {now}")
     return found

@@ -6,6 +6,7 @@ import dataclasses
 import signal
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -16,6 +17,8 @@ from transduce.errors import TrainingError
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
+from transduce.training.ema import FILE as EMA_FILE
+from transduce.training.ema import MovingAverage
 from transduce.training.log import RunLog
 from transduce.training.optimizer import learning_rate
 from transduce.training.report import (
@@ -58,6 +61,7 @@ class Trainer:
     ) -> None:
         self.model, self.optimizer, self.shards, self.config = model, optimizer, shards, config
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
+        self.ema = MovingAverage(model, config.ema) if config.ema else None
         self.progress = Progress()
         self.device = str(next(model.parameters()).device)
         self.precision = config.precision
@@ -66,7 +70,7 @@ class Trainer:
         self._window = Window()
         self._saved_at, self.passing = -1, False
         self._done_before = 0.0
-        self._epoch_tokens = int(batching.target_lengths.sum())  # once: `done` is asked for every update
+        self._all_tokens = batching.target_tokens(config.max_epochs)  # once: `done` is asked for every update
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
@@ -74,11 +78,19 @@ class Trainer:
         if newest is None:
             return False
         state = self.checkpoints.restore(newest, self.model, self.optimizer)
+        if self.ema is not None:
+            self.ema.restore(newest)
         self.progress, self._window = Progress(**state["progress"]), Window(**state.get("window", {}))
         self.basis = state.get("basis", {})
         self._saved_at, self.passing = self.progress.step, state.get("passing", False)
         self._done_before = self.done()
         return True
+
+    def begin(self) -> None:
+        """Nothing; the model is judged and saved as it is before the first update."""
+        begin = time.perf_counter()
+        self._validate_and_save(final=True)
+        self.progress.seconds += time.perf_counter() - begin
 
     def run(self) -> str:
         """Why training ended, as a phrase; the last update is always validated and saved."""
@@ -113,13 +125,15 @@ class Trainer:
         p, config, begin = self.progress, self.config, time.perf_counter()
         batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
         waited = time.perf_counter() - begin
-        rate = learning_rate(config, self.model.config.d_model, p.step + 1, self.done())
+        rate = learning_rate(config, self.model.config.d_model, p.earlier + p.step + 1, self.done())
         updated = self._update(batches, rate)
         p.step, p.position = p.step + 1, p.position + 1
         p.source_tokens += sum(batch.source_tokens for batch in batches)
         p.target_tokens += sum(batch.target_tokens for batch in batches)
         if updated is not None and updated.finite:
             p.skipped_in_a_row = 0
+            if self.ema is not None:
+                self.ema.update(p.step)
             self._window.add(updated, time.perf_counter() - begin, waited)
         else:
             note_skipped(self, batches, updated)
@@ -153,7 +167,7 @@ class Trainer:
             p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0,
         ]
         if c.max_epochs:
-            shares.append(p.target_tokens / (self._epoch_tokens * c.max_epochs))
+            shares.append(p.target_tokens / self._all_tokens)
         return max(shares)
 
     def over(self) -> str | None:
@@ -183,7 +197,9 @@ class Trainer:
             p.validation_owed = due and stopped
             if not stopped:
                 p.validated_at = p.step
-                better = self._judge(self.validate())
+                with nullcontext() if self.ema is None else self.ema.in_place():
+                    scores = self.validate()
+                better = self._judge(scores)
         # A checkpoint that only a signal brought about becomes one of the run's own if it would have been.
         again = better or (self.passing and not stopped)
         if (save or better) and (p.step != self._saved_at or again):
@@ -204,7 +220,8 @@ class Trainer:
             "passing": passing,
             "basis": self.basis,
         }
-        self.checkpoints.save(p.step, self.model, self.optimizer, state)
+        more = {} if self.ema is None else {EMA_FILE: self.ema.tensors}
+        self.checkpoints.save(p.step, self.model, self.optimizer, state, more=more)
         self._saved_at, self.passing = p.step, passing
         self.checkpoints.prune(int(p.best["step"]) if p.best else None)
 
@@ -217,7 +234,7 @@ class Trainer:
         if better:
             measured = {"loss": scores.loss, "bleu": scores.bleu, "chrf": scores.chrf}
             p.best, p.without_better = {"step": p.step, "scores": measured}, 0
-        elif p.step > c.warmup:  # the loss of a young model may stand still; that is no reason to stop
+        elif p.earlier + p.step > c.warmup:  # a young model's loss may stand still; no reason to stop
             p.without_better += 1
         self.log.write("validation", validation_values(p, scores))
         for line in validation_lines(p, scores, better=better):

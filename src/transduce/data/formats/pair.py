@@ -16,3 +16,5 @@ class Pair(NamedTuple):
     """Counted from 1."""
     extra_columns: int = 0
     """Columns after the second in a TSV line: not used, but counted in the report."""
+    corpus: int = 0
+    """Which of the corpora that were named it is from, counted from 0."""

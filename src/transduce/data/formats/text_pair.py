@@ -10,8 +10,8 @@ from transduce.data.lines import read_lines
 from transduce.errors import DataError
 
 
-def read_text_pair(source_path: str | Path, target_path: str | Path) -> Iterator[Pair]:
-    """The pairs of two files, in order, empty lines included.
+def read_text_pair(source_path: str | Path, target_path: str | Path, corpus: int = 0) -> Iterator[Pair]:
+    """The pairs of two files, in order, empty lines included; ``corpus`` is noted in each.
 
     Raises DataError with both counts as soon as one file turns out to be longer than the other.
     """
@@ -22,7 +22,7 @@ def read_text_pair(source_path: str | Path, target_path: str | Path) -> Iterator
         target = next(targets, None)
         if target is None:
             raise unequal(source_path, line + sum(1 for _ in sources), target_path, line - 1)
-        yield Pair(source, target, file, line)
+        yield Pair(source, target, file, line, corpus=corpus)
     if rest := sum(1 for _ in targets):
         raise unequal(source_path, line, target_path, line + rest)
 
