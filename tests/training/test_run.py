@@ -309,11 +309,6 @@ def test_another_preset_is_another_run(tmp_path: Path) -> None:
         train(tmp_path / "run", preset="small", resume=True)
 
 
-def test_files_are_names(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="source is 3; it must be the name of a file, or a list of names"):
-        train(tmp_path / "run", source=3, target="x")  # type: ignore[arg-type]
-
-
 def test_checkpoints_are_averaged_once_each(tmp_path: Path) -> None:
     _train(tmp_path, "run", max_steps=4, save_every=2, average=2)
     one, other = (tmp_path / "run" / "checkpoints" / f"step-{step:08d}" for step in (2, 4))

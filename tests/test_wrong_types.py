@@ -1,0 +1,40 @@
+"""Arguments of a wrong type, as users meet them: without the type checks that pytest adds to every call."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+CALLS = """
+import sys
+from tiny_translator import tiny_bundle
+from transduce import Transformer, Translator, train
+calls = (
+    lambda: train(sys.argv[1], source=3, target="x"),
+    lambda: Translator(tiny_bundle()).translate(["a", 3]),
+    lambda: Transformer(None),
+)
+for call in calls:
+    try:
+        call()
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}")
+"""
+
+
+def test_each_is_refused_with_what_was_expected(tmp_path: Path) -> None:
+    environment = {
+        **os.environ,
+        "OMP_NUM_THREADS": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+    }
+    words = [sys.executable, "-c", CALLS, str(tmp_path / "run")]
+    done = subprocess.run(words, capture_output=True, text=True, env=environment, timeout=120, check=True)
+    assert done.stdout.splitlines() == [
+        "UsageError: source is 3; it must be the name of a file, or a list of names",
+        "UsageError: line 2 is 3, not a string; translate takes a list of strings",
+        "TypeError: a Transformer is made of a ModelConfig, not None; see ModelConfig.named",
+    ]
+    assert not (tmp_path / "run").exists()
