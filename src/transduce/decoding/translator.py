@@ -61,7 +61,7 @@ class Translator:
         ``progress`` is called with the numbers of finished and of all texts. What is worth telling of a line,
         such as that it was split, is a Python warning that names the line.
         """
-        if options.get("n_best", 1) != 1:
+        if TranslationOptions.from_mapping(options).n_best != 1:
             raise UsageError("translate gives one text a line; translate_detailed gives n_best of them")
         translations = self.translate_detailed(texts, progress=progress, **options)
         for translation in translations:
