@@ -307,6 +307,7 @@ def _exact(model: Path, files: dict[str, Path]) -> float:
     return sum(a == b for a, b in zip(outputs, targets, strict=True)) / len(sources)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unscored")
 def test_new_text_alone_makes_a_model_forget_and_a_mixture_does_not(tmp_path: Path) -> None:
     """Old text: the first five words. New text: the others, translated in a way that is new to the model."""
