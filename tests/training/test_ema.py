@@ -14,6 +14,7 @@ from toy import toy_settings, write_toy
 
 from transduce.bundle import load_bundle
 from transduce.errors import ConfigError, TrainingError
+from transduce.evaluation.evaluate import evaluate
 from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE, MovingAverage, decay_at
 from transduce.training.run import TrainingResult, train
@@ -168,3 +169,12 @@ def test_an_update_that_is_not_finite_does_not_move_it(
 def test_a_decay_that_makes_no_sense(decay: float) -> None:
     with pytest.raises(ConfigError, match=r"training\.ema is"):
         TrainingConfig(ema=decay)
+
+
+@pytest.mark.usefixtures("unscored")
+def test_a_score_of_the_model_says_that_it_is_a_moving_average(tmp_path: Path) -> None:
+    result = _train(tmp_path, "run", max_steps=1, ema=0.99)
+    line = tmp_path / "line"
+    line.write_text("one two\n", encoding="utf-8")
+    recipe = evaluate(result.folder, line, line, beam=1, device="cpu").recipe
+    assert " | 1 updates | moving average with decay 0.99 | cpu" in recipe

@@ -84,13 +84,14 @@ def test_weights_shape_and_tokenizer_are_the_models(tmp_path: Path, old: Path) -
     digest = hashlib.sha256((old / "model.safetensors").read_bytes()).hexdigest()
     recorded = _json(result.folder / "settings.json")["start"]
     assert (recorded["weights"], recorded["folder"]) == (digest, str(old.absolute()))
-    recorded = _json(result.folder / "training.json")["recipe"]["start"]
+    recorded = _json(result.folder / "training.json")["start"]
     assert (recorded["weights"], recorded["folder"]) == (digest, old.name)
     # what it started from is not averaged into the result
     assert _json(result.folder / "training.json")["averaged"] == ["step-00000003"]
     said = (tmp_path / "tuned.txt").read_text("utf-8")
     assert f"starting from {old}, weights {digest[:12]}" in said
     assert "chosen: training.rate = 0.00028, 1/10 of the paper's peak for d_model 32" in said
+    assert "chosen: training.warmup = 50, until Adam" in said
     assert "chosen: training.schedule = linear, down to 0 at the end of the run" in said
 
 
@@ -306,6 +307,7 @@ def _exact(model: Path, files: dict[str, Path]) -> float:
     return sum(a == b for a, b in zip(outputs, targets, strict=True)) / len(sources)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unscored")
 def test_new_text_alone_makes_a_model_forget_and_a_mixture_does_not(tmp_path: Path) -> None:
     """Old text: the first five words. New text: the others, translated in a way that is new to the model."""

@@ -10,7 +10,7 @@ from transduce.config import read_toml
 from transduce.errors import ConfigError
 from transduce.model.config import NAMED
 from transduce.training.presets import RECIPES
-from transduce.training.settings import LIMITS, check_sections, resolve
+from transduce.training.settings import LIMITS, check_sections, differences, resolve
 
 RECIPE_FILES = sorted((Path(__file__).parents[2] / "recipes").glob("*.toml"))
 
@@ -69,3 +69,12 @@ def test_the_nearest_name_ignores_the_section_that_all_share() -> None:
         check_sections({"training": {"warm_up": 3}})
     with pytest.raises(ConfigError, match=r"there is no setting 'training.zzz'; there are training"):
         check_sections({"training": {"zzz": 3}})
+
+
+def test_a_run_that_knew_fewer_settings_goes_on_as_it_was() -> None:
+    new = resolve({"preset": "tiny", "data": {"tsv": ["a.tsv"]}}, pairs=100, device="cpu").as_dict()
+    old = {**new, "training": {**new["training"]}, "data": {**new["data"]}}
+    del old["training"]["ema"], old["training"]["optimizer_state"], old["data"]["weights"]
+    assert differences(old, new) == []
+    now = {**new, "training": {**new["training"], "ema": 0.9}, "data": {**new["data"], "weights": [2.0]}}
+    assert differences(old, now) == ["data.weights was [], is [2.0]", "training.ema was 0.0, is 0.9"]

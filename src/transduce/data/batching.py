@@ -44,7 +44,7 @@ class Batching:
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = min(micro_batch_tokens, batch_tokens)
         self.seed = seed
-        self.mixture = None if mixture is None or mixture.plain else mixture
+        self.mixture = mixture
         if len(self.source_lengths) != len(self.target_lengths) or not len(self.source_lengths):
             raise ConfigError(
                 f"{len(self.source_lengths)} source and {len(self.target_lengths)} target lengths cannot be "

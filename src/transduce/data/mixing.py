@@ -5,7 +5,8 @@ of it, rounded so that the quotas add up (largest remainders first). The pairs o
 an order drawn once by the seed; epoch k takes the ``quota`` places from k x quota on. So a small corpus with
 a large weight is repeated, a large one with a small weight is walked through over several epochs, and at the
 end of any epoch the pairs of a corpus have all been used equally often, up to one. What an epoch holds
-follows from seed and number alone; batching then draws the order.
+follows from seed and number alone; batching then draws the order. Weights in proportion to the sizes give
+every pair once, in the order of the corpora: the batches are then those without weights.
 """
 
 from __future__ import annotations
@@ -44,11 +45,6 @@ class Mixture:
         self.sizes, self.weights, self.seed = list(sizes), list(weights), seed
         self.quotas = quotas(self.sizes, self.weights)
         self._firsts = np.cumsum([0, *self.sizes])[:-1].tolist()
-
-    @property
-    def plain(self) -> bool:
-        """Whether every epoch holds every pair once, as without weights."""
-        return self.quotas == self.sizes
 
     def epoch(self, number: int) -> PairIds:
         """The ids of the pairs in this epoch, corpus by corpus; one that comes twice is there twice."""

@@ -110,10 +110,14 @@ def _score(
 
 
 def _facts(translator: Translator) -> list[str]:
-    """What a score depends on beside the arguments: updates and averaging (training.json), and arithmetic."""
+    """What a score depends on beside the arguments: how the model was trained, and arithmetic."""
     training, facts = translator.bundle.training, []
     if training.get("steps"):
         facts.append(f"{training['steps']} updates")
+    if start := training.get("start"):
+        facts.append(f"started from weights {start['weights'][:12]}")
     if training.get("averaged"):
         facts.append(f"average of {len(training['averaged'])} checkpoints")
+    elif training.get("ema"):
+        facts.append(f"moving average with decay {training['ema']:g}")
     return [*facts, f"{translator.device} {translator.precision}"]

@@ -42,6 +42,7 @@ def finish(
         recipe["start"]["folder"] = Path(settings.start["folder"]).name
     training = {
         "recipe": recipe,
+        "start": recipe.get("start"),
         "ended": reason,
         "steps": p.step,
         "epochs": round(p.target_tokens / max(1, trainer.batching.target_tokens(1)), 3),

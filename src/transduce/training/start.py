@@ -25,7 +25,7 @@ from transduce.model.config import ModelConfig
 from transduce.training.averaging import config_and_tokenizer
 from transduce.training.checkpoint import MOMENTS, Checkpoints, load_moments, load_parameters
 from transduce.training.optimizer import paper_rate
-from transduce.training.presets import FINE_TUNING
+from transduce.training.presets import FINE_TUNING, recipe
 from transduce.training.settings import RunSettings, check_names
 from transduce.training.trainer import Trainer
 
@@ -125,9 +125,11 @@ class Start:
     def _choices(self) -> dict[str, tuple[Any, str]]:
         """Training settings that suit the model, each with the reason."""
         divided = f"1/{RATE_DIVISOR} of the paper's peak for d_model {self.config.d_model}"
+        training = recipe(FINE_TUNING)[1]
         choices: dict[str, tuple[Any, str]] = {
-            "schedule": ("linear", "down to 0 at the end of the run"),
+            "schedule": (training["schedule"], "down to 0 at the end of the run"),
             "rate": (tuning_rate(self.config.d_model), f"{divided}: the model is trained already"),
+            "warmup": (training["warmup"], "until Adam knows the new gradients"),
         }
         for name in ("batch_tokens", "label_smoothing"):
             if name in self.recipe:
@@ -208,14 +210,14 @@ def open_start(folder: str | Path, *, keep_optimizer: bool) -> Start:
             f"training.optimizer_state is 'kept', but {folder} holds no checkpoint with Adam's moments; name "
             "a run's folder or one of its checkpoints, or leave it at 'fresh'"
         )
-    recipe = bundle.training.get("recipe")
+    made_by = bundle.training.get("recipe")
     return Start(
         folder=folder,
         config=bundle.model.config,
         tokenizer=bundle.tokenizer,
         weights=dict(bundle.model.state_dict()),
         sha256=_sha256(folder / "model.safetensors"),
-        recipe=recipe.get("training", {}) if isinstance(recipe, dict) else {},
+        recipe=made_by.get("training", {}) if isinstance(made_by, dict) else {},
     )
 
 
