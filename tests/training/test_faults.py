@@ -314,7 +314,14 @@ def test_kill_9_at_random_instants_of_a_run_that_saves_constantly(tmp_path: Path
 
 def _toy(folder: Path, **training: Any) -> dict[str, Any]:
     source, target = write_toy(folder, 200)
-    how = {"save_every": 2, "valid_every": 1000, "report_every": 1, "max_steps": 5, **training}
+    how = {
+        "save_every": 2,
+        "valid_every": 1000,
+        "report_every": 1,
+        "max_steps": 5,
+        "valid_lines": 1,
+        **training,
+    }
     return {"source": source, "target": target, "settings": toy_settings(**how), "stream": Said()}
 
 

@@ -101,7 +101,14 @@ def test_looking_changes_nothing(small_model: Callable[..., Transformer]) -> Non
 
 def _toy(folder: Path, **training: Any) -> dict[str, Any]:
     source, target = write_toy(folder, 200)
-    how = {"save_every": 2, "valid_every": 1000, "report_every": 1, "max_steps": 8, **training}
+    how = {
+        "save_every": 2,
+        "valid_every": 1000,
+        "report_every": 1,
+        "max_steps": 8,
+        "valid_lines": 1,
+        **training,
+    }
     return {"source": source, "target": target, "settings": toy_settings(**how)}
 
 
@@ -204,7 +211,7 @@ def test_the_exit_code(
     _poison(monkeypatch, 3, mend=False)
     write_toy(tmp_path, 200)
     call = ["train", "--source", str(tmp_path / "toy.en"), "--target", str(tmp_path / "toy.de")]
-    for section, values in toy_settings(save_every=2, max_steps=8).items():
+    for section, values in toy_settings(save_every=2, max_steps=8, valid_lines=1).items():
         for name, value in values.items():
             call += ["--set", f"{section}.{name}={value}"]
     assert main([*call, "--output", str(tmp_path / "run")]) == 1

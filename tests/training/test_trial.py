@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-import resource
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -158,63 +159,70 @@ def test_the_search_is_right_to_a_sixteenth_and_soon_done(fitting: int) -> None:
     assert len(asked) <= 20
 
 
-def test_on_a_cpu_the_need_is_estimated_before_it_is_too_late(
+def test_on_a_cpu_the_need_is_foretold_before_it_is_too_late(
     small_model: Callable[..., Transformer], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = _limit(monkeypatch, 10**9)
     trial = _trial(small_model(), budget=4000, batch_tokens=4000)
-    monkeypatch.setattr(trial_module, "_peak_of", lambda work: 1000.0 + 10 * sizes[-1] if work() else None)
-    monkeypatch.setattr(trial_module, "_status", lambda _: 500.0)
-    monkeypatch.setattr(machine, "free_memory", lambda: 20_500)
-    with pytest.raises(ConfigError, match=r"use training.micro_batch_tokens=(1[6-9]\d\d) \(or"):
+    free = int(trial.needed(1700))
+    monkeypatch.setattr(machine, "free_memory", lambda: free)
+    with pytest.raises(ConfigError, match=r"use training.micro_batch_tokens=(1[67]\d\d) \(or"):
         try_largest(trial, 4000)
-    assert max(sizes) < 2000  # nothing that would have been too much was ever begun
+    assert max(sizes) < 1800  # nothing that would have been too much was ever begun
 
 
-def test_the_estimate_is_about_right() -> None:
-    """What small updates foretell is what a large one takes."""
-    model = Transformer(ModelConfig.named("tiny", vocabulary=2000))
-    trial = Trial(
-        model,
-        adam(model, TrainingConfig()),
-        Batching([60] * 100, [60] * 100, batch_tokens=3000, micro_batch_tokens=3000, seed=1),
-        TrainingConfig(),
-        precision="fp32",
+# In a process of its own: what other tests left of the memory would be part of the figures.
+MEASURED = """
+import resource
+from pathlib import Path
+import torch
+from transduce import machine
+from transduce.data.batching import Batching
+from transduce.errors import ConfigError
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.training.config import TrainingConfig
+from transduce.training.optimizer import adam
+from transduce.training.trial import Trial, try_largest
+
+def status(name):
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024 * int(line.split()[1]) for line in lines if line.startswith(name))
+
+torch.set_num_threads(1)
+model = Transformer(ModelConfig.named("tiny", vocabulary=2000, encoder_layers=2, decoder_layers=2))
+config = TrainingConfig()
+batching = Batching([60] * 100, [60] * 100, batch_tokens=2400, micro_batch_tokens=2400, seed=1)
+trial = Trial(model, adam(model, config), batching, config, precision="fp32")
+before = status("VmRSS")
+foretold = trial.needed(2400)
+assert trial.fits(2400)
+print(foretold / (status("VmHWM") - before))
+resource.setrlimit(resource.RLIMIT_AS, (status("VmSize") + 90 * 2**20, resource.RLIM_INFINITY))
+print(machine.free_memory() / 2**20)
+machine.free_memory = lambda: None  # only the refusal itself is left
+try:
+    try_largest(trial, 2400)
+except ConfigError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="tells what memory a process takes")
+def test_real_memory() -> None:
+    """What is foretold is about what is taken; a real refusal to allocate is understood."""
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURED],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
     )
-    foretold = trial.needed(3000)
-    if foretold is None:
-        pytest.skip("this system does not say how much memory a process takes")
-    before = trial_module._status("VmRSS")
-    peak = trial_module._peak_of(lambda: trial.fits(3000))
-    assert before is not None
-    assert peak is not None
-    assert 0.6 < foretold / (peak - before) < 1.8
-
-
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
-def test_a_limit_on_the_address_space(small_model: Callable[..., Transformer]) -> None:
-    """A real refusal to allocate, in a child process."""
-    model = Transformer(ModelConfig.named("tiny", vocabulary=300, encoder_layers=1, decoder_layers=1))
-    trial = _trial(model, budget=6000, batch_tokens=6000)
-    reading, writing = os.pipe()
-    child = os.fork()
-    if not child:
-        try:
-            said = "it fits"
-            taken = int(trial_module._status("VmSize") or 0)
-            resource.setrlimit(resource.RLIMIT_AS, (taken + 120 * 2**20, resource.RLIM_INFINITY))
-            machine.free_memory = lambda: None  # type: ignore[assignment]  # only the refusal itself
-            try_largest(trial, 6000)
-        except ConfigError as error:
-            said = str(error)
-        except BaseException as error:
-            said = f"{type(error).__name__}: {error}"
-        os.write(writing, said.encode())
-        os._exit(0)
-    os.close(writing)
-    os.waitpid(child, 0)
-    with os.fdopen(reading, "rb") as pipe:
-        assert "does not fit in the memory of cpu; use training.micro_batch_tokens=" in pipe.read().decode()
+    assert done.returncode == 0, done.stderr
+    ratio, free, refusal = done.stdout.splitlines()
+    assert 0.7 < float(ratio) < 1.6
+    assert 80 < float(free) <= 90
+    assert "does not fit in the memory of cpu; use training.micro_batch_tokens=" in refusal
 
 
 def test_it_costs_no_more_than_a_few_updates() -> None:
@@ -253,7 +261,14 @@ def test_what_counts_as_out_of_memory(error: Exception, is_one: bool) -> None:
 
 def _toy(folder: Path, **training: Any) -> dict[str, Any]:
     source, target = write_toy(folder, 200)
-    how = {"save_every": 4, "valid_every": 1000, "report_every": 2, "max_steps": 6, **training}
+    how = {
+        "save_every": 4,
+        "valid_every": 1000,
+        "report_every": 2,
+        "max_steps": 6,
+        "valid_lines": 1,
+        **training,
+    }
     return {"source": source, "target": target, "settings": toy_settings(**how), "stream": Said()}
 
 
@@ -278,7 +293,7 @@ def test_batch_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _limit(monkeypatch, 100)
     write_toy(tmp_path, 200)
     call = ["train", "--source", str(tmp_path / "toy.en"), "--target", str(tmp_path / "toy.de")]
-    for section, values in toy_settings(max_steps=3).items():
+    for section, values in toy_settings(max_steps=3, valid_lines=1).items():
         for name, value in values.items():
             call += ["--set", f"{section}.{name}={value}"]
     assert main([*call, "--batch", "auto", "--output", str(tmp_path / "run")]) == 0
@@ -289,7 +304,7 @@ def test_batch_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
         main(["train", "--resume", "--output", str(tmp_path / "run"), "--set", "training.max_steps=4"]) == 0
     )
-    assert main([*call, "--batch", "90", "--output", str(tmp_path / "other")]) == 0
+    assert main([*call, "--batch", "60", "--output", str(tmp_path / "other")]) == 0
     assert main([*call, "--batch", "much", "--output", str(tmp_path / "none")]) == 2
 
 

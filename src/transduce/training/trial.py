@@ -2,28 +2,26 @@
 
 A trial is one update with the learning rate 0 of the largest shape that the batcher can produce. Weights,
 optimizer and random state are afterwards as before. An accelerator says that it is full; on a CPU the kernel
-may kill the process instead, so that there the need is first estimated from two small updates.
+may kill the process instead, so that there the need is first foretold from two small forward passes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from transduce import machine
 from transduce.data.batching import Batching
 from transduce.errors import ConfigError
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
-from transduce.training.step import Batch, update
+from transduce.training.step import Batch, batch_loss, precision_context, update
 
 Shape = tuple[int, int, int]
-# What one small update measures, a large one may exceed by rounding and fragmentation.
-MARGIN = 1.1
-SMALL_TOKENS = 2048
+# The passes work with some tensors that are soon gone again, and memory has gaps: measured, this is enough.
+WORKSPACE = 1.3
 _MESSAGES = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "ALLOC_FAILED")
 
 
@@ -54,7 +52,7 @@ class Trial:
         self.model, self.optimizer, self.config, self.precision = model, optimizer, config, precision
         self.device = next(model.parameters()).device
         self.batching = batching
-        self._peaks: tuple[float, float, int] | None = None
+        self._kept: tuple[int, int] | None = None
 
     def shape(self, budget: int) -> Shape:
         """Rows, source and target length that no micro-batch of ``budget`` tokens exceeds in any respect.
@@ -68,9 +66,8 @@ class Trial:
 
     def fits(self, budget: int) -> bool:
         """Whether an update with micro-batches of ``budget`` tokens fits in memory."""
-        need = self.needed(budget) if self.device.type == "cpu" else None
-        free = machine.free_memory()
-        if need is not None and free is not None and need > free:
+        free = machine.free_memory() if self.device.type == "cpu" else None
+        if free is not None and self.needed(budget) > free:
             return False
         return self.attempt(self.shape(budget), repeated=budget < self.batching.batch_tokens)
 
@@ -95,20 +92,34 @@ class Trial:
                 self.optimizer.zero_grad()
                 self.optimizer.state.clear()
 
-    def needed(self, budget: int) -> float | None:
-        """Bytes beyond those in use that the largest shape needs, by two small updates; None if unknown."""
+    def needed(self, budget: int) -> float:
+        """About the bytes that the largest shape takes: foretold from what one and two of its rows keep."""
         rows, source, target = self.shape(budget)
-        repeated = budget < self.batching.batch_tokens
-        if self._peaks is None:
-            few = max(2, min(rows // 8, SMALL_TOKENS // max(source, target)))
-            small = (partial(self.attempt, (n, source, target), repeated=repeated) for n in (1, few))
-            least, more = (_peak_of(work) for work in small)
-            if least is None or more is None:
-                return None
-            self._peaks = least, more, few
-        one, more, few = self._peaks
-        estimate = one + max(0.0, more - one) / (few - 1) * (rows - 1)
-        return MARGIN * max(0.0, estimate - (_status("VmRSS") or 0.0))
+        if self._kept is None:
+            one, two = (self._kept_by((n, source, target)) for n in (1, 2))
+            self._kept = one, two - one
+        fixed, more = self._kept
+        # The gradients and Adam's two moments, beside what the forward pass keeps for the backward pass.
+        return 12 * self.model.parameter_count() + WORKSPACE * (fixed + more * (rows - 1))
+
+    def _kept_by(self, shape: Shape) -> int:
+        """Bytes that a forward pass keeps for the backward pass, parameters apart."""
+        found: dict[int, int] = {}
+
+        def keep(tensor: Tensor) -> Tensor:
+            storage = tensor.untyped_storage()
+            found[storage.data_ptr()] = storage.nbytes()
+            return tensor.detach()
+
+        self.model.train()
+        batch = self._batch(shape)
+        hooks = torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor)
+        with torch.random.fork_rng(devices=[]), hooks, precision_context(str(self.device), self.precision):
+            loss, _ = batch_loss(self.model, batch, smoothing=self.config.label_smoothing, scale=1.0)
+        parameters = {parameter.untyped_storage().data_ptr() for parameter in self.model.parameters()}
+        total = sum(size for place, size in found.items() if place not in parameters)
+        del loss  # with it go the tensors whose places were told apart
+        return total
 
     def _batch(self, shape: Shape) -> Batch:
         rows, source, target = shape
@@ -165,23 +176,3 @@ def largest_that_fits(fits: Callable[[int], bool], least: int, most: int) -> int
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
     return low
-
-
-def _peak_of(work: Callable[[], bool]) -> float | None:
-    """The most memory, in bytes, that the process held while it worked; None if it failed or is not known."""
-    try:
-        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # Linux: the peak starts anew
-    except OSError:
-        return None
-    worked = work()
-    peak = _status("VmHWM")
-    return peak if worked else None
-
-
-def _status(name: str) -> float | None:
-    """A figure of /proc/self/status in bytes."""
-    try:
-        text = Path("/proc/self/status").read_text(encoding="ascii")
-    except OSError:
-        return None
-    return next((1024.0 * int(line.split()[1]) for line in text.split("\n") if line.startswith(name)), None)
