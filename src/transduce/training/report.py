@@ -77,6 +77,8 @@ def train_values(p: Progress, w: Window, rate: float) -> dict[str, Any]:
         "source_tokens_per_second": w.source_tokens / w.seconds,
         "target_tokens_per_second": w.target_tokens / w.seconds,
         "wait_data": w.waited / w.seconds,
+        "source_tokens": p.source_tokens,
+        "target_tokens": p.target_tokens,
         "seconds": p.seconds,
     }
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
@@ -101,6 +103,8 @@ def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
         "bleu": scores.bleu,
         "signature": scores.signature,
         "beam": 1,
+        "source_tokens": p.source_tokens,
+        "target_tokens": p.target_tokens,
         "seconds": p.seconds,
         "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
     }

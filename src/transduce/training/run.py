@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -35,6 +36,7 @@ from transduce.training.settings import (
     stored_settings,
     with_absolute_paths,
 )
+from transduce.training.tensorboard import TensorBoard, check_tensorboard
 from transduce.training.trainer import Trainer
 from transduce.training.validation import validate
 
@@ -89,6 +91,8 @@ def train(
     run = resolve(given, pairs=pairs, device=device)
     if changed := differences(stored, run.as_dict()) if stored else []:
         raise ConfigError(f"this would be another run than the one in {folder}: {'; '.join(changed)}")
+    if run.training.tensorboard:
+        check_tensorboard()
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -96,7 +100,8 @@ def train(
     with locked(folder):
         if not resume:
             make_room(folder)
-        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+        with closing(RunLog(folder / "log.jsonl", stream)) as log:
+            return _Run(run, folder, device, log).train(resume=resume)
 
 
 def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
@@ -159,8 +164,13 @@ class _Run:
                 precision=self.precision,
             ),
         )
-        if resume and trainer.resume():
-            say(f"resuming after update {trainer.progress.step:,}")
+        if resume:
+            if trainer.resume():
+                say(f"resuming after update {trainer.progress.step:,}")
+            self.log.write("resume", {"step": trainer.progress.step})
+        if config.tensorboard:
+            after = trainer.progress.step if resume else None
+            self.log.mirror = TensorBoard(self.folder / "tensorboard", after=after)
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")

@@ -25,6 +25,7 @@ FREE = (
     "valid_every",
     "valid_lines",
     "report_every",
+    "tensorboard",
     "average",
     "device",
     "threads",
