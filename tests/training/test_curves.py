@@ -61,19 +61,24 @@ def test_a_straight_line_is_straight_and_letters_stand_on_their_points(falling: 
     assert text.split("\n")[17].split() == ["0", "50", "100", "updates"]
 
 
-def test_braille_covers_the_cells_that_letters_cover(falling: Run) -> None:
-    plain = _grid(draw_curves([falling], width=61, height=15, plain=True).plain)
-    braille = _grid(draw_curves([falling], width=61, height=15).plain, "└", "│")
-    cells = [
-        {(x, y) for y, row in enumerate(g) for x, c in enumerate(row) if c.strip()} for g in (plain, braille)
-    ]
-    # finer dots may fall to the other side of a cell's border, by one cell at most
-    for one, other in (cells, cells[::-1]):
-        assert all(any((x + dx, y + dy) in other for dx in (-1, 0, 1) for dy in (-1, 0, 1)) for x, y in one)
-    drawn = [c for row in braille for c in row if c.strip()]
-    assert {c for c in drawn if not 0x2801 <= ord(c) <= 0x28FF} == {"A"}
-    # a slope of one row in four columns lights more than a corner of its cells
-    assert sum(bin(ord(c) - 0x2800).count("1") for c in drawn if c != "A") >= 90
+def _dots(character: str) -> set[tuple[int, int]]:
+    """Column and row of the dots of a braille character, by Unicode's numbering: 1-3 and 7 stand left."""
+    bits = ord(character) - 0x2800
+    places = [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (0, 3), (1, 3)]
+    return {place for number, place in enumerate(places) if bits >> number & 1}
+
+
+def test_the_dots_of_a_straight_line_are_on_it(falling: Run) -> None:
+    rows = _grid(draw_curves([falling], width=61, height=15).plain, "└", "│")
+    cells = {(x, y): c for y, row in enumerate(rows) for x, c in enumerate(row) if c.strip() and c != "A"}
+    dots = {(2 * x + dx, 4 * y + dy) for (x, y), c in cells.items() for dx, dy in _dots(c)}
+    across, down = 2 * len(rows[0]) - 1, 59
+    for x, y in dots:
+        assert abs(y - (100 * x / across - 10) / 90 * down) <= 0.5 + 50 / 90 * down / across + 1e-6
+    hidden = {
+        2 * x + dx for x, c in enumerate(map("".join, zip(*rows, strict=True))) if "A" in c for dx in (0, 1)
+    }
+    assert {x for x, _ in dots} | hidden >= set(range(round(across / 10), across + 1))
 
 
 @pytest.mark.parametrize("width", [40, 41, 80, 133])

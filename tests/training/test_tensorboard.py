@@ -13,6 +13,7 @@ from run_logs import end, report, validation
 from transduce.errors import ConfigError
 from transduce.training.folder import make_room
 from transduce.training.history import read_run
+from transduce.training.log import RunLog
 from transduce.training.run import train
 from transduce.training.tensorboard import SCALARS, TensorBoard
 from transduce.training.validation import Validation
@@ -79,6 +80,29 @@ def test_updates_that_were_lost_are_hidden(tmp_path: Path) -> None:
     assert scalars["validation/loss"] == [(100, 6.0), (150, 5.0)]
     assert scalars["validation/bleu"] == [(100, 10.0)]
     assert scalars["final/bleu"] == [(150, 12.0)]
+
+
+def test_a_killed_run_that_goes_on_shows_no_update_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write, dying = RunLog.write, [True]
+
+    def failing(self: RunLog, kind: str, values: dict[str, Any]) -> None:
+        write(self, kind, values)
+        if dying and values.get("step") == 14:
+            dying.clear()
+            raise MemoryError
+
+    monkeypatch.setattr(RunLog, "write", failing)
+    with pytest.raises(MemoryError):
+        _train(tmp_path, max_steps=20, tensorboard=True)
+    folder = tmp_path / "run" / "tensorboard"
+    assert [step for step, _ in _scalars(folder)["training/nll"]] == [2, 4, 6, 8, 10, 12, 14]
+    _train(tmp_path, max_steps=20, report_every=6, tensorboard=True, resume=True)  # from 8
+    scalars, run = _scalars(folder), read_run(tmp_path / "run")
+    assert [step for step, _ in scalars["training/nll"]] == [2, 4, 6, 8, 12, 18]
+    assert scalars["training/nll"] == [(int(x), pytest.approx(y)) for x, y in run.curve("training")]
+    assert scalars["validation/loss"] == [(int(x), pytest.approx(y)) for x, y in run.curve("validation")]
 
 
 def test_it_can_be_turned_on_when_a_run_goes_on_and_is_replaced_with_the_run(tmp_path: Path) -> None:
