@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from transduce.model.config import ModelConfig as ModelConfig
     from transduce.model.transformer import Transformer as Transformer
     from transduce.training.averaging import average_folders as average_folders
+    from transduce.training.curves import draw_curves as draw_curves
+    from transduce.training.curves import plot_curves as plot_curves
+    from transduce.training.history import find_runs as find_runs
+    from transduce.training.history import read_run as read_run
     from transduce.training.run import train as train
 
 __version__ = "0.1.0"
@@ -28,8 +32,12 @@ _HOMES = {
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
     "average_folders": "transduce.training.averaging",
+    "draw_curves": "transduce.training.curves",
     "evaluate": "transduce.evaluation.evaluate",
     "evaluate_file": "transduce.evaluation.evaluate",
+    "find_runs": "transduce.training.history",
+    "plot_curves": "transduce.training.curves",
+    "read_run": "transduce.training.history",
     "train": "transduce.training.run",
     "write_corpus": "transduce.data.corpus.generator",
 }
@@ -41,8 +49,12 @@ __all__ = [
     "Translator",
     "__version__",
     "average_folders",
+    "draw_curves",
     "evaluate",
     "evaluate_file",
+    "find_runs",
+    "plot_curves",
+    "read_run",
     "train",
     "write_corpus",
 ]

@@ -24,6 +24,7 @@ from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
 from transduce.cli.evaluate import evaluate
+from transduce.cli.runs import runs
 from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.errors import TransduceError
@@ -36,6 +37,7 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         train,
         "train --source train.en --target train.de --output model",
     ),
+    "runs": ("List training runs and draw their curves.", runs, "runs . --curves"),
     "translate": ("Translate lines of text.", translate, "translate model < in.en > out.de"),
     "evaluate": (
         "Score a translator, or a file of translations.",

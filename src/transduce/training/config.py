@@ -49,6 +49,7 @@ class TrainingConfig:
     valid_every: int = 0
     valid_lines: int = 1000
     report_every: int = 50
+    tensorboard: bool = False
     average: int = 5
     ema: float = 0.0
     optimizer_state: str = "fresh"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -40,6 +41,8 @@ def make_room(folder: Path) -> None:
             (folder / "data" / name).unlink(missing_ok=True)
         for name in SHARDS:
             shutil.rmtree(folder / "data" / name, ignore_errors=True)
+    for path in (folder / "tensorboard").glob("events.out.tfevents.*"):
+        path.unlink()
 
 
 def clear_leftovers(folder: Path) -> None:
@@ -90,10 +93,33 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     with (folder / ".lock").open("w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise UsageError(
-                f"{folder}: another process is training there; wait for it, or stop it"
-            ) from None
+        for wait in (0.1, 0.1, None):  # `is_locked` holds it for an instant
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if wait is None:
+                    raise UsageError(
+                        f"{folder}: another process is training there; wait for it, or stop it"
+                    ) from None
+                time.sleep(wait)
         yield
+
+
+def is_locked(folder: Path) -> bool | None:
+    """Whether a living process trains in ``folder``; None where the system cannot tell."""
+    try:
+        import fcntl
+    except ImportError:
+        return None
+    try:
+        with (folder / ".lock").open("rb") as file:
+            # The system gives a lock back when its process ends, however it ends.
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    except OSError:  # not ours to read, or a disk without locks
+        return None
+    return False

@@ -87,6 +87,8 @@ def train_values(p: Progress, w: Window, rate: float) -> dict[str, Any]:
         "source_tokens_per_second": w.source_tokens / w.seconds,
         "target_tokens_per_second": w.target_tokens / w.seconds,
         "wait_data": w.waited / w.seconds,
+        "source_tokens": p.source_tokens,
+        "target_tokens": p.target_tokens,
         "seconds": p.seconds,
     }
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
@@ -112,6 +114,8 @@ def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
         "chrf": scores.chrf,
         "signature": scores.signature,
         "beam": 1,
+        "source_tokens": p.source_tokens,
+        "target_tokens": p.target_tokens,
         "seconds": p.seconds,
         "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -46,6 +47,7 @@ from transduce.training.settings import (
     with_absolute_paths,
 )
 from transduce.training.start import Start, start_of, with_own_tokenizer
+from transduce.training.tensorboard import TensorBoard, check_tensorboard
 from transduce.training.trainer import Trainer
 from transduce.training.trial import Trial, fitting_micro_batch, try_largest
 from transduce.training.validation import validate
@@ -110,8 +112,11 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
         resolved = resolve(given, pairs=pairs, device=device)
         resolved = dataclasses.replace(resolved, chosen=(*lines, *resolved.chosen))
         accepted = changes(stored, resolved, folder, accept=accept_changes) if stored else []
-        run = _Run(resolved, folder, device, RunLog(folder / "log.jsonl", stream), found)
-        return run.start(resume=resume, accept=accept_changes, accepted=accepted)
+        if resolved.training.tensorboard:
+            check_tensorboard()
+        with closing(RunLog(folder / "log.jsonl", stream)) as log:
+            run = _Run(resolved, folder, device, log, found)
+            return run.start(resume=resume, accept=accept_changes, accepted=accepted)
 
 
 def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
@@ -202,7 +207,11 @@ class _Run:
             ),
         )
         trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings)
-        if not (resume and go_on(trainer, trainer.basis, accept=accept)):
+        resumed = resume and go_on(trainer, trainer.basis, accept=accept)
+        if config.tensorboard:
+            after = trainer.progress.step if resume else None
+            self.log.mirror = TensorBoard(self.folder / "tensorboard", after=after)
+        if not resumed:
             self._begin(trainer, data)
         write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:

@@ -32,6 +32,7 @@ FREE = (
     "valid_every",
     "valid_lines",
     "report_every",
+    "tensorboard",
     "average",
     "device",
     "recompute_layers",
