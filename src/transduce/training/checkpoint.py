@@ -19,6 +19,8 @@ from torch import Tensor, nn
 
 from transduce.errors import TrainingError
 from transduce.files import sync_file, sync_folder, write_json
+from transduce.training.distributed import ALONE, Workers
+from transduce.training.sharding import like, whole
 
 FORMAT = 1
 _NAME = re.compile(r"step-(\d{8})")
@@ -26,10 +28,13 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 class Checkpoints:
-    """The checkpoints of one run: the newest ``keep`` of them, and the best."""
+    """The checkpoints of one run: the newest ``keep`` of them, and the best.
 
-    def __init__(self, folder: str | Path, keep: int) -> None:
-        self.folder, self.keep = Path(folder), keep
+    With several workers all call, worker 0 writes; the files say nothing of how many there were.
+    """
+
+    def __init__(self, folder: str | Path, keep: int, workers: Workers = ALONE) -> None:
+        self.folder, self.keep, self.workers = Path(folder), keep, workers
 
     def steps(self) -> list[int]:
         """The updates after which complete checkpoints exist, oldest first."""
@@ -55,18 +60,24 @@ class Checkpoints:
         TrainingError where the disk refuses; older checkpoints are not touched.
         """
         path = self.path(step)
+        weights = {name: whole(p.detach()) for name, p in model.named_parameters()}
+        moments = _optimizer_tensors(model, optimizer)
+        self.workers.first(lambda: self._write(path, weights, moments, {"step": step, **state}))
+        return path
+
+    def _write(
+        self, path: Path, weights: dict[str, Tensor], moments: dict[str, Tensor], state: dict[str, Any]
+    ) -> None:
         temporary = path.with_name(f".{path.name}.tmp")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            save_file(
-                {name: p.detach() for name, p in model.named_parameters()}, temporary / "model.safetensors"
-            )
-            save_file(_optimizer_tensors(model, optimizer), temporary / "optimizer.safetensors")
+            save_file(weights, temporary / "model.safetensors")
+            save_file(moments, temporary / "optimizer.safetensors")
             for name in ("model.safetensors", "optimizer.safetensors"):
                 sync_file(temporary / name)
-            write_json(temporary / "state.json", {"format": FORMAT, "step": step, **state})
+            write_json(temporary / "state.json", {"format": FORMAT, **state})
             shutil.rmtree(path, ignore_errors=True)
             temporary.rename(path)
             sync_folder(self.folder)
@@ -75,12 +86,11 @@ class Checkpoints:
             newest = self.newest()
             kept = f"the last good one is {newest}" if newest else "there is no older one"
             raise TrainingError(f"{path}: cannot write the checkpoint ({error}); {kept}") from error
-        return path
 
     def prune(self, best: int | None) -> None:
         """Nothing; only the newest ``keep`` checkpoints and that of update ``best`` are left."""
         for step in self.steps()[: -self.keep]:
-            if step != best:
+            if step != best and self.workers.primary:
                 shutil.rmtree(self.path(step))
 
     def restore(self, path: Path, model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Any]:
@@ -113,7 +123,7 @@ def _load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) -
         )
     with torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+            parameter.copy_(like(parameter, weights[name]))
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -122,14 +132,15 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
         tensors[f"random.cuda.{device}"] = torch.cuda.get_rng_state(device)
     for name, parameter in model.named_parameters():
         for moment, value in optimizer.state[parameter].items():
-            tensors[f"{moment}.{name}"] = value
+            tensors[f"{moment}.{name}"] = whole(value)
     return tensors
 
 
 def _load_optimizer(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     for name, parameter in model.named_parameters():
-        # Adam's counter stands beside its parameter for the fused kernel.
-        state = {m: tensors[f"{m}.{name}"].to(parameter.device) for m in MOMENTS if f"{m}.{name}" in tensors}
+        stored = {m: tensors[f"{m}.{name}"] for m in MOMENTS if f"{m}.{name}" in tensors}
+        # Adam's counter, a single number, stands beside its parameter for the fused kernel.
+        state = {m: like(parameter, x) if x.dim() else x.to(parameter.device) for m, x in stored.items()}
         if state:
             optimizer.state[parameter] = state
     torch.set_rng_state(tensors["random.cpu"])

@@ -10,6 +10,7 @@ from transduce.errors import ConfigError
 
 SCHEDULES = ("paper", "linear", "constant")
 METRICS = ("bleu", "loss")
+PARALLEL = ("replicated", "sharded")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +48,13 @@ class TrainingConfig:
     device: str = "auto"
     precision: str = "auto"
     threads: int = 0
+    parallel: str = "replicated"
+    timeout_minutes: float = 10.0
 
     def __post_init__(self) -> None:
         self._check_finite()
         self._check_ranges()
-        for name, choices in (("schedule", SCHEDULES), ("metric", METRICS)):
+        for name, choices in (("schedule", SCHEDULES), ("metric", METRICS), ("parallel", PARALLEL)):
             if getattr(self, name) not in choices:
                 raise ConfigError(
                     f"training.{name} is {getattr(self, name)!r}; choose one of {', '.join(choices)}"
@@ -102,5 +105,6 @@ class TrainingConfig:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
         if self.seed >= 2**63:
             raise ConfigError(f"training.seed is {self.seed}; it must be below 2^63")
-        if self.epsilon <= 0:
-            raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")
+        for name in ("epsilon", "timeout_minutes"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")

@@ -26,7 +26,7 @@ def finish(
     trainer: Trainer, data: Prepared, settings: RunSettings, folder: Path, *, reason: str, log: RunLog
 ) -> dict[str, Any]:
     """The final model's scores on the validation set, empty after a signal; ``folder`` holds the model."""
-    model, p = trainer.model, trainer.progress
+    model, p = trainer.learner.plain(), trainer.progress
     steps = trainer.checkpoints.steps()[-settings.training.average :]
     averaged = [trainer.checkpoints.path(step) for step in steps]
     weights = average(averaged)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,16 +18,18 @@ from transduce import machine
 from transduce.config import Settings, merge
 from transduce.data.batching import Batching
 from transduce.data.corpora import count_pairs
-from transduce.data.prepare import Prepared, prepare
+from transduce.data.prepare import Prepared
 from transduce.errors import ConfigError, TrainingError, UsageError
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
+from transduce.training.distributed import Workers, joined
 from transduce.training.finish import finish
 from transduce.training.folder import check_room, locked, make_room
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
+from transduce.training.parallel import learner
 from transduce.training.settings import (
     RunSettings,
     check_sections,
@@ -35,8 +39,8 @@ from transduce.training.settings import (
     stored_settings,
     with_absolute_paths,
 )
+from transduce.training.together import describe_workers, prepare_together, validate_together
 from transduce.training.trainer import Trainer
-from transduce.training.validation import validate
 
 PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
 
@@ -77,26 +81,46 @@ def train(
         **({"preset": preset} if preset else {}),
     }
     given = merge(expand(settings or {}), flags)
-    stored = stored_settings(folder) if resume else {}
-    given = merge(stored, given)
     if resume and overwrite:
         raise UsageError("--resume goes on with a run and --overwrite replaces it: give one of them")
-    data = check_sections(given)
-    if not resume:
-        check_room(folder, overwrite=overwrite)
-    device = machine.pick_device(given.get("training", {}).get("device", "auto"))
-    pairs = count_pairs(data.source, data.target, data.tsv)
-    run = resolve(given, pairs=pairs, device=device)
-    if changed := differences(stored, run.as_dict()) if stored else []:
-        raise ConfigError(f"this would be another run than the one in {folder}: {'; '.join(changed)}")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder}: cannot be made ({error.strerror}); choose another --output") from error
-    with locked(folder):
+    with joined() as workers:
+        stored = workers.first(lambda: _stored(folder, resume, workers))
+        resume = bool(stored)
+        given = merge(stored, given)
+        data = check_sections(given)
         if not resume:
-            make_room(folder)
-        return _Run(run, folder, device, RunLog(folder / "log.jsonl", stream)).train(resume=resume)
+            workers.first(lambda: check_room(folder, overwrite=overwrite))
+        device = workers.device(given.get("training", {}).get("device", "auto"))
+        pairs = workers.first(lambda: count_pairs(data.source, data.target, data.tsv))
+        run = resolve(given, pairs=pairs, device=device)
+        workers.check_same(run.as_dict())
+        if changed := differences(stored, run.as_dict()) if stored else []:
+            raise ConfigError(f"this would be another run than the one in {folder}: {'; '.join(changed)}")
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: cannot be made ({error.strerror}); choose another --output"
+            ) from error
+        with locked(folder) if workers.primary else nullcontext():
+            if not resume:
+                workers.first(lambda: make_room(folder))
+            log = (
+                RunLog(folder / "log.jsonl", stream)
+                if workers.primary
+                else RunLog(os.devnull, stream, quiet=True)
+            )
+            return _Run(run, folder, device, log, workers).train(resume=resume)
+
+
+def _stored(folder: Path, resume: bool, workers: Workers) -> Settings:
+    """The settings of the run that goes on; empty for a new one.
+
+    A launcher starts again with the command that it began with: --resume then also begins.
+    """
+    if not resume or (workers.launched and not (folder / "settings.json").exists()):
+        return {}
+    return stored_settings(folder)
 
 
 def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
@@ -107,21 +131,25 @@ def _names(side: str, files: str | Path | Sequence[str | Path]) -> list[str]:
 
 
 class _Run:
-    def __init__(self, settings: RunSettings, folder: Path, device: str, log: RunLog) -> None:
+    def __init__(
+        self, settings: RunSettings, folder: Path, device: str, log: RunLog, workers: Workers
+    ) -> None:
         self.settings, self.folder, self.device, self.log = settings, folder, device, log
+        self.workers = workers
         self.config = settings.training
         self.precision = machine.pick_precision(self.config.precision, device)
 
     def train(self, *, resume: bool) -> TrainingResult:
         config, say = self.config, self.log.say
-        machine.set_threads(config.threads)
+        self.workers.connect(self.device, config.timeout_minutes)
+        machine.set_threads(self.workers.threads(config.threads))
         for line in self.settings.chosen:
             say(f"chosen: {line}")
-        limit = self.settings.model.get("max_length", ModelConfig.max_length)
-        data = prepare(
+        data = prepare_together(
+            self.workers,
             self.settings.data,
             self.folder / "data",
-            max_length=limit,
+            max_length=self.settings.model.get("max_length", ModelConfig.max_length),
             seed=config.seed,
             unchanged=resume,
             say=say,
@@ -132,6 +160,7 @@ class _Run:
             raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
         torch.manual_seed(config.seed)
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
+        learns = learner(model, self.workers, how=config.parallel, device=self.device)
         optimizer = adam(model, config)
         batching = Batching(
             data.train.source_lengths,
@@ -140,34 +169,32 @@ class _Run:
             micro_batch_tokens=config.micro_batch_tokens,
             seed=config.seed,
         )
-        checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average)
+        checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average, workers=self.workers)
         self._describe(model, data, batching, checkpoints)
         trainer = Trainer(
-            model,
+            learns,
             optimizer,
             data.train,
             dataclasses.replace(config, precision=self.precision),
             batching=batching,
             checkpoints=checkpoints,
             log=self.log,
-            validate=lambda: validate(
-                model,
-                data.tokenizer,
-                data.valid,
-                data.valid_pairs[: config.valid_lines],
-                device=self.device,
-                precision=self.precision,
+            validate=lambda: validate_together(
+                learns, data, config.valid_lines, device=self.device, precision=self.precision
             ),
         )
         if resume and trainer.resume():
             say(f"resuming after update {trainer.progress.step:,}")
-        write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
+        if self.workers.primary:
+            write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")
         reason = trainer.run()
         p = trainer.progress
         say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
-        scores = finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
+        scores = self.workers.first(
+            lambda: finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
+        )
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
 
     def _model(self, config: ModelConfig) -> Transformer:
@@ -195,6 +222,8 @@ class _Run:
             f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "
             f"{updates:,} updates an epoch"
         )
+        for line in describe_workers(self.workers, config, batching):
+            say(line)
         if self.settings.preset.startswith("paper") and min(source, target) < FEW_TOKENS:
             say(
                 f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; "
@@ -220,6 +249,7 @@ class _Run:
                 "source_tokens_per_update": source,
                 "target_tokens_per_update": target,
                 "updates_per_epoch": updates,
+                "workers": self.workers.count,
                 "data": data.report.to_dict(),
             },
         )

@@ -29,6 +29,8 @@ FREE = (
     "device",
     "threads",
     "metric",
+    "parallel",
+    "timeout_minutes",
 )
 
 

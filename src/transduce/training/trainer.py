@@ -13,7 +13,6 @@ import torch
 from transduce.data.batching import Batching, Ids
 from transduce.data.shards import TokenShards
 from transduce.errors import TrainingError
-from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.log import RunLog
@@ -26,7 +25,8 @@ from transduce.training.report import (
     validation_lines,
     validation_values,
 )
-from transduce.training.step import Updated, update
+from transduce.training.shares import own_batches
+from transduce.training.step import Learner, Updated, update
 from transduce.training.validation import Validation, to_batch
 
 NON_FINITE_LIMIT = 3
@@ -37,15 +37,16 @@ AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
 
 class Trainer:
-    """Trains ``model`` on ``shards`` until a limit is reached or a signal arrives.
+    """Trains ``learner``'s model on ``shards`` until a limit is reached or a signal arrives.
 
     ``config.precision`` is decided: bf16 or fp32. ``validate`` is called with no arguments and returns the
-    scores of the model as it stands.
+    scores of the model as it stands. Several workers do all of this in step: whatever decides what comes next
+    is the same on all of them.
     """
 
     def __init__(
         self,
-        model: Transformer,
+        learner: Learner,
         optimizer: torch.optim.Optimizer,
         shards: TokenShards,
         config: TrainingConfig,
@@ -55,12 +56,14 @@ class Trainer:
         log: RunLog,
         validate: Callable[[], Validation] | None = None,
     ) -> None:
-        self.model, self.optimizer, self.shards, self.config = model, optimizer, shards, config
+        self.learner, self.model, self.workers = learner, learner.model, learner.workers
+        self.optimizer, self.shards, self.config = optimizer, shards, config
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
         self.progress = Progress()
-        self.device = str(next(model.parameters()).device)
+        self.device = str(next(self.model.parameters()).device)
         self.precision = config.precision
         self.interrupted: int | None = None
+        self._caught: int | None = None  # by this worker; `interrupted` is what all have agreed upon
         self._window = Window()
         self._bad_in_a_row = 0
         self._validated_at = self._saved_at = -1
@@ -69,10 +72,10 @@ class Trainer:
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
-        newest = self.checkpoints.newest()
-        if newest is None:
+        steps = self.workers.first(self.checkpoints.steps)
+        if not steps:
             return False
-        state = self.checkpoints.restore(newest, self.model, self.optimizer)
+        state = self.checkpoints.restore(self.checkpoints.path(steps[-1]), self.model, self.optimizer)
         self.progress = Progress(**state["progress"])
         self._saved_at = self._validated_at = self.progress.step
         self._done_before = self.done()
@@ -85,6 +88,7 @@ class Trainer:
         self.log.start_progress()
         try:
             reason = self._run()
+            self._tick(0.0)
             self._validate_and_save(final=True)
             return reason
         finally:
@@ -94,6 +98,7 @@ class Trainer:
 
     def _run(self) -> str:
         p = self.progress
+        self._tick(0.0)
         reason = self.over()
         while reason is None:
             updates = self.batching.epoch(p.epoch)
@@ -107,22 +112,43 @@ class Trainer:
 
     def _one(self, micro_batches: tuple[Ids, ...]) -> None:
         p, config, begin = self.progress, self.config, time.perf_counter()
-        batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
+        batches = own_batches(
+            micro_batches,
+            self.workers,
+            (config.seed, p.step),
+            lambda ids: to_batch(self.shards, ids, self.model, self.device),
+        )
         waited = time.perf_counter() - begin
         rate = learning_rate(config, self.model.config.d_model, p.step + 1, self.done())
-        updated = update(self.model, self.optimizer, batches, config, rate=rate, precision=self.precision)
+        updated = update(
+            self.model,
+            self.optimizer,
+            batches,
+            config,
+            rate=rate,
+            precision=self.precision,
+            learner=self.learner,
+            totals=self.batching.tokens([micro_batches]),
+        )
         p.step, p.position = p.step + 1, p.position + 1
         p.source_tokens += updated.source_tokens
         p.target_tokens += updated.target_tokens
         self._check_finite(updated)
-        p.seconds += time.perf_counter() - begin
-        self._window.add(updated, time.perf_counter() - begin, waited)
+        seconds = time.perf_counter() - begin
+        self._tick(seconds)
+        self._window.add(updated, seconds, waited)
         self._show(rate)
         if p.step % config.report_every == 0:
             self._report(rate)
         begin = time.perf_counter()
-        self._validate_and_save()
-        p.seconds += time.perf_counter() - begin
+        if self._validate_and_save():
+            self._tick(time.perf_counter() - begin)
+
+    def _tick(self, seconds: float) -> None:
+        """Nothing; the clock of worker 0 is ``seconds`` on, and all know of it and of caught signals."""
+        self.progress.seconds, self.interrupted = self.workers.agree(
+            self.progress.seconds + seconds, self._caught
+        )
 
     def done(self) -> float:
         """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
@@ -167,7 +193,8 @@ class Trainer:
                 f"(last good: {newest or 'none'})"
             )
 
-    def _validate_and_save(self, *, final: bool = False) -> None:
+    def _validate_and_save(self, *, final: bool = False) -> bool:
+        """Whether there was anything to do."""
         p, c = self.progress, self.config
         save = final or self._due(c.save_every, AUTOMATIC_SAVES)
         check = final or self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS)
@@ -178,6 +205,7 @@ class Trainer:
             self._validated_at = p.step
         if p.step != self._saved_at and (save or better):
             self.save()
+        return save or check
 
     def _due(self, every: int, times: int) -> bool:
         """Whether this update is one of every ``every``, or the first of another ``times``-th of the run."""
@@ -225,9 +253,9 @@ class Trainer:
 
     def _catch_signals(self) -> dict[int, Any]:
         def stop(number: int, _: object) -> None:
-            if self.interrupted is not None:  # asked twice: at once, the last checkpoint stays as it is
+            if self._caught is not None:  # asked twice: at once, the last checkpoint stays as it is
                 raise KeyboardInterrupt
-            self.interrupted = number
+            self._caught = number
 
         try:
             return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
