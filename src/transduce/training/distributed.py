@@ -94,6 +94,7 @@ class Workers:
                 f"worker {self.rank} on {socket.gethostname()} computes on {kind}, worker 0 on {other}: mend "
                 "the host that differs, or set training.device=cpu"
             )
+        self._gather()
         dist.init_process_group(
             "cpu:gloo,cuda:nccl" if kind == "cuda" else "gloo",
             store=PrefixStore("group", self._store),
@@ -101,6 +102,13 @@ class Workers:
             world_size=self.count,
             timeout=timedelta(seconds=self.timeout),
         )
+
+    def _gather(self) -> None:
+        """Nothing; all workers are here. Whoever failed on the way is heard of, unlike while connecting."""
+        assert self._store is not None
+        if self._store.add("here", 1) == self.count:
+            self._store.set("all here", "")
+        hear(self._store, "all here", silence=self.timeout)
 
     def total(self, *numbers: float) -> list[float]:
         """Each number summed over all workers."""
