@@ -108,8 +108,8 @@ def four(runs: Path) -> Path:
         _call(runs, "four", HOW),
         _call(runs, "four-rows", {**ROWS, **SHARDED}),
         _call(runs, "to-four", {**HOW, **SHARDED}, resume=True),
-        # about two sentences an update for four workers
-        _call(runs, "few", {**HOW, "batch_tokens": 20, "micro_batch_tokens": 20}, pairs=24),
+        # about three sentences an update for four workers
+        _call(runs, "few", {**HOW, "batch_tokens": 30, "micro_batch_tokens": 30}, pairs=24),
     ]
     run_fleet(runs, calls, 4)
     return runs

@@ -108,4 +108,5 @@ def test_a_cut_cable_ends_both_hosts(tmp_path: Path, hosts: Hosts) -> None:
         _stop(processes)
     for process, said in zip(processes, outputs, strict=True):
         assert process.returncode == 1
-        assert "lost the others" in said
+        # whatever they were at: an operation on all, or waiting for worker 0 to write
+        assert "lost the others" in said or "no sign of life for 0.1 minutes" in said, said

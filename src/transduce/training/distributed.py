@@ -193,7 +193,9 @@ def joined() -> Iterator[Workers]:
         raise UsageError(f"RANK is set but {missing[0]} is not: start several workers with torchrun")
     limit = timedelta(minutes=TrainingConfig.timeout_minutes)
     store, rank, count = next(rendezvous("env://", timeout=limit))
-    workers = Workers(rank, count, PrefixStore(f"transduce-{next(_runs)}", store))
+    # torchrun's store outlives the workers: what those before a restart left there must not be read again.
+    start = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+    workers = Workers(rank, count, PrefixStore(f"transduce/{start}/{count}/{next(_runs)}", store))
     try:
         yield workers
     except BaseException as error:

@@ -45,7 +45,6 @@ class Replicated(Learner):
         self.module = nn.parallel.DistributedDataParallel(
             _Losses(model),
             device_ids=[device] if device.startswith("cuda") else None,
-            broadcast_buffers=False,
             gradient_as_bucket_view=True,
         )
 
