@@ -139,15 +139,15 @@ def _worker(calls: Sequence[Call]) -> None:
 
 
 def _slow_validation(seconds: float) -> None:
-    from transduce.training import together
+    from transduce.training import run
 
-    validate = together.validate
+    validate = run.validate
 
     def slow(*arguments: Any, **named: Any) -> Any:
         time.sleep(seconds)
         return validate(*arguments, **named)
 
-    together.validate = slow
+    run.validate = slow
 
 
 def _main() -> int:

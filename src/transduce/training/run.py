@@ -41,6 +41,7 @@ from transduce.training.settings import (
 )
 from transduce.training.together import describe_workers, prepare_together, validate_together
 from transduce.training.trainer import Trainer
+from transduce.training.validation import validate
 
 PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
 
@@ -180,7 +181,15 @@ class _Run:
             checkpoints=checkpoints,
             log=self.log,
             validate=lambda: validate_together(
-                learns, data, config.valid_lines, device=self.device, precision=self.precision
+                learns,
+                lambda whole: validate(
+                    whole,
+                    data.tokenizer,
+                    data.valid,
+                    data.valid_pairs[: config.valid_lines],
+                    device=self.device,
+                    precision=self.precision,
+                ),
             ),
         )
         if resume and trainer.resume():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,12 @@ from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
 from transduce.data.prepare import Prepared, open_prepared, prepare
 from transduce.errors import DataError
+from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import Workers
 from transduce.training.shares import busiest_share
 from transduce.training.step import Learner
-from transduce.training.validation import Validation, validate
+from transduce.training.validation import Validation
 
 UNEVEN = 1.2  # times its equal share: from there on it is worth a word
 LOOKED_AT = 100  # updates
@@ -40,18 +41,10 @@ def prepare_together(workers: Workers, config: DataConfig, folder: Path, **how: 
         ) from error
 
 
-def validate_together(
-    learner: Learner, data: Prepared, lines: int, *, device: str, precision: str
-) -> Validation:
+def validate_together(learner: Learner, validate: Callable[[Transformer], Validation]) -> Validation:
     """The scores of the model as it stands: computed by worker 0, and told to the others."""
     model = learner.gathered()
-
-    def work() -> dict[str, Any]:
-        pairs = data.valid_pairs[:lines]
-        scores = validate(model, data.tokenizer, data.valid, pairs, device=device, precision=precision)
-        return dataclasses.asdict(scores)
-
-    scores = learner.workers.first(work)
+    scores = learner.workers.first(lambda: dataclasses.asdict(validate(model)))
     return Validation(**{**scores, "samples": tuple(tuple(sample) for sample in scores["samples"])})
 
 
