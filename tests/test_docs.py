@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ")
+CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ", "torchrun ")
 
 WRAPPER = """#!/usr/bin/env bash
 # The real command; training and test sets are made small.

@@ -13,6 +13,6 @@ def unscored(monkeypatch: pytest.MonkeyPatch) -> None:
 
     scores = {"bleu": 1.0, "chrf": 1.0, "exact": 0.0, "loss": 1.0, "signature": "none"}
     monkeypatch.setattr(
-        "transduce.training.run.validate", lambda *_, **__: Validation(1.0, 1.0, "signature", ())
+        "transduce.training.composition.validate", lambda *_, **__: Validation(1.0, 1.0, "signature", ())
     )
     monkeypatch.setattr("transduce.training.finish.final_scores", lambda *_, **__: scores)

@@ -103,7 +103,7 @@ def test_the_average_is_validated_and_becomes_the_model(
         seen.append({name: p.detach().clone() for name, p in model.named_parameters()})
         return Validation(1.0, 1.0, "signature", ())
 
-    monkeypatch.setattr("transduce.training.run.validate", look)
+    monkeypatch.setattr("transduce.training.composition.validate", look)
     result = _train(tmp_path, "run", max_steps=6, save_every=3, ema=0.9)
     means = [_stored(result.folder, step, FILE) for step in (3, 6)]
     weights = [_stored(result.folder, step, "model.safetensors") for step in (3, 6)]

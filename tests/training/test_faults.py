@@ -355,13 +355,13 @@ def test_no_room_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.Monk
             limit = _limited((newest / "model.safetensors").stat().st_size - 1)
         elif what == "log":
             limit = _limited((tmp_path / "run" / "log.jsonl").stat().st_size)
-            patch.setattr("transduce.training.run._Run._describe", lambda *_: None)
+            patch.setattr("transduce.training.composition.Run._describe", lambda *_: None)
         else:
             limit = _limited(10**9)
             name = (
                 "transduce.training.finish.save_bundle"
                 if what == "model"
-                else "transduce.training.run.write_json"
+                else "transduce.training.composition.write_json"
             )
 
             def full(*_: Any, **__: Any) -> None:
@@ -422,14 +422,14 @@ def test_a_disk_that_fills_up(tmp_path: Path, small_disk: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "save", filled)
-        patch.setattr("transduce.training.run.check_space", lambda *_, **__: "")
+        patch.setattr("transduce.training.composition.check_space", lambda *_, **__: "")
         with pytest.raises(
             TrainingError, match=r"step-00000003: cannot write .* last good one is .*step-00000002"
         ):
             train(small_disk / "run", **call)
     (small_disk / "filler").unlink()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("transduce.training.run.check_space", lambda *_, **__: "")
+        patch.setattr("transduce.training.composition.check_space", lambda *_, **__: "")
         assert train(small_disk / "run", **call, resume=True).steps == 30
     one, other = (run / "model.safetensors" for run in (small_disk / "run", tmp_path / "other"))
     assert one.read_bytes() == other.read_bytes()

@@ -241,7 +241,7 @@ def test_a_killed_run_that_goes_on_reads_as_if_nothing_had_been(
     source, target = write_toy(tmp_path)
     # Translating with a model that has learned nothing takes long.
     scores = Validation(6.0, 1.5, "signature", ())
-    monkeypatch.setattr("transduce.training.run.validate", lambda *_, **__: scores)
+    monkeypatch.setattr("transduce.training.composition.validate", lambda *_, **__: scores)
     monkeypatch.setattr("transduce.training.finish.final_scores", lambda *_, **__: FINAL)
 
     def run(name: str, **more: Any) -> None:

@@ -18,7 +18,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.log import RunLog
 from transduce.training.optimizer import adam
-from transduce.training.step import Batch, Updated
+from transduce.training.step import Batch, Learner, Updated
 from transduce.training.trainer import Trainer
 from transduce.training.validation import Validation
 
@@ -45,7 +45,7 @@ def run(
         )
         coming = iter(scores)
         trainer = Trainer(
-            model,
+            Learner(model),
             adam(model, config),
             TokenShards.__new__(TokenShards),
             config,

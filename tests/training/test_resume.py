@@ -53,7 +53,7 @@ def _quick_validate(model: Any, _: Any, shards: Any, *__: Any, **how: Any) -> Va
 def _without_translating() -> Iterator[None]:
     """Validations measure the loss, their BLEU rises and falls with its digits; nothing is translated."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("transduce.training.run.validate", _quick_validate)
+        patch.setattr("transduce.training.composition.validate", _quick_validate)
         scores = {"bleu": 0.0, "chrf": 0.0, "exact": 0.0, "signature": "signature"}
         patch.setattr("transduce.training.finish.final_scores", lambda *_, **__: scores)
         yield

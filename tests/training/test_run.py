@@ -118,7 +118,8 @@ def test_which_checkpoints_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     # save_every 10, an epoch of 10 updates, 30 updates, keep 2, best at 10: the files are 10, 20 and 30
     scores = iter([30.0, 20.0, 10.0])
     monkeypatch.setattr(
-        "transduce.training.run.validate", lambda *_, **__: Validation(1.0, next(scores), "signature", ())
+        "transduce.training.composition.validate",
+        lambda *_, **__: Validation(1.0, next(scores), "signature", ()),
     )
     result = _train(tmp_path, max_steps=30, save_every=10, average=2)
     found = sorted(path.name for path in (result.folder / "checkpoints").iterdir())
@@ -129,7 +130,7 @@ def test_the_last_update_is_saved_whatever_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "transduce.training.run.validate", lambda *_, **__: Validation(1.0, 5.0, "signature", ())
+        "transduce.training.composition.validate", lambda *_, **__: Validation(1.0, 5.0, "signature", ())
     )
     result = _train(
         tmp_path, patience=2, save_every=1000, valid_every=3, warmup=4, schedule="paper", metric="bleu"
@@ -143,7 +144,7 @@ def test_patience_does_not_count_before_the_warm_up_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "transduce.training.run.validate", lambda *_, **__: Validation(7.0, 0.1, "signature", ())
+        "transduce.training.composition.validate", lambda *_, **__: Validation(7.0, 0.1, "signature", ())
     )
     result = _train(tmp_path, patience=1, save_every=1000, valid_every=2, warmup=9, schedule="paper")
     assert result.steps == 10

@@ -34,7 +34,7 @@ def _scalars(folder: Path) -> dict[str, list[tuple[int, float]]]:
 def _without_translations(monkeypatch: pytest.MonkeyPatch) -> None:
     """No translating with models that have learned nothing: it takes long."""
     scores = iter(Validation(6.0 - i, 1.5 * i or None, "signature", ()) for i in range(9))
-    monkeypatch.setattr("transduce.training.run.validate", lambda *_, **__: next(scores))
+    monkeypatch.setattr("transduce.training.composition.validate", lambda *_, **__: next(scores))
     final = {"bleu": 2.5, "chrf": 20.0, "exact": 0.0, "loss": 5.5, "signature": "signature"}
     monkeypatch.setattr("transduce.training.finish.final_scores", lambda *_, **__: final)
 

@@ -26,6 +26,8 @@ from torch import Tensor, nn
 
 from transduce.errors import TrainingError
 from transduce.files import sync_file, sync_folder, write_json
+from transduce.training.distributed import ALONE, Workers
+from transduce.training.sharding import like, whole
 
 FORMAT = 1
 _NAME = re.compile(r"step-(\d{8})")
@@ -33,10 +35,13 @@ MOMENTS = ("exp_avg", "exp_avg_sq", "step")
 
 
 class Checkpoints:
-    """The checkpoints of one run: the newest ``keep`` of them, and the best."""
+    """The checkpoints of one run: the newest ``keep`` of them, and the best.
 
-    def __init__(self, folder: str | Path, keep: int) -> None:
-        self.folder, self.keep = Path(folder), keep
+    With several workers all call, worker 0 writes; the files say nothing of how many there were.
+    """
+
+    def __init__(self, folder: str | Path, keep: int, workers: Workers = ALONE) -> None:
+        self.folder, self.keep, self.workers = Path(folder), keep, workers
 
     def steps(self) -> list[int]:
         """The updates after which complete checkpoints exist, oldest first."""
@@ -74,6 +79,15 @@ class Checkpoints:
         it is one that only a signal brought about: `prune` removes it as soon as there is a newer one.
         """
         path = self.path(step)
+        files = {
+            "model.safetensors": {name: whole(p.detach()) for name, p in model.named_parameters()},
+            "optimizer.safetensors": _optimizer_tensors(model, optimizer),
+            **{name: {n: whole(t) for n, t in tensors.items()} for name, tensors in more.items()},
+        }
+        self.workers.first(lambda: self._write(path, files, {"step": step, **state}))
+        return path
+
+    def _write(self, path: Path, files: dict[str, dict[str, Tensor]], state: dict[str, Any]) -> None:
         temporary, old = _hidden(path, "tmp"), _hidden(path, "old")
         try:
             if not self.folder.exists():
@@ -81,15 +95,10 @@ class Checkpoints:
                 sync_folder(self.folder.parent)
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir()
-            files = {
-                "model.safetensors": {name: p.detach() for name, p in model.named_parameters()},
-                "optimizer.safetensors": _optimizer_tensors(model, optimizer),
-                **more,
-            }
             for name, tensors in files.items():
                 save_file(tensors, temporary / name)
                 sync_file(temporary / name)
-            write_json(temporary / "state.json", {"format": FORMAT, "step": step, **state})
+            write_json(temporary / "state.json", {"format": FORMAT, **state})
             if path.exists():  # no single operation replaces a folder: `recover` undoes this one if need be
                 shutil.rmtree(old, ignore_errors=True)
                 path.rename(old)
@@ -104,7 +113,6 @@ class Checkpoints:
             raise TrainingError(
                 f"{path}: cannot write the checkpoint ({error}); {kept}; make room, then --resume"
             ) from error
-        return path
 
     def recover(self) -> None:
         """Nothing; no trace is left of a save or removal that was cut short.
@@ -126,6 +134,8 @@ class Checkpoints:
         One that a signal brought about is not among the ``keep``, and is left while it is the newest of all:
         so a run that was stopped keeps, and averages, what it would have kept had it not been stopped.
         """
+        if not self.workers.primary:
+            return
         steps = self.steps()
         lasting = [step for step in steps if not self._is_passing(step)]
         for step in set(steps) - {*lasting[-self.keep :], *steps[-1:], best}:
@@ -175,7 +185,7 @@ def load_parameters(path: Path, model: nn.Module, weights: dict[str, Tensor]) ->
         )
     with torch.no_grad():
         for name, parameter in parameters.items():
-            parameter.copy_(weights[name])
+            parameter.copy_(like(parameter, weights[name]))
 
 
 def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
@@ -184,15 +194,16 @@ def _optimizer_tensors(model: nn.Module, optimizer: torch.optim.Optimizer) -> di
         tensors[f"random.cuda.{device}"] = torch.cuda.get_rng_state(device)
     for name, parameter in model.named_parameters():
         for moment, value in optimizer.state[parameter].items():
-            tensors[f"{moment}.{name}"] = value
+            tensors[f"{moment}.{name}"] = whole(value)
     return tensors
 
 
 def load_moments(model: nn.Module, optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor]) -> None:
     """Nothing; Adam has these moments and counters, named as in ``optimizer.safetensors``."""
     for name, parameter in model.named_parameters():
-        # Adam's counter stands beside its parameter for the fused kernel.
-        state = {m: tensors[f"{m}.{name}"].to(parameter.device) for m in MOMENTS if f"{m}.{name}" in tensors}
+        stored = {m: tensors[f"{m}.{name}"] for m in MOMENTS if f"{m}.{name}" in tensors}
+        # Adam's counter, a single number, stands beside its parameter for the fused kernel.
+        state = {m: like(parameter, x) if x.dim() else x.to(parameter.device) for m, x in stored.items()}
         if state:
             optimizer.state[parameter] = state
 

@@ -11,6 +11,7 @@ from transduce.errors import ConfigError
 SCHEDULES = ("paper", "linear", "constant")
 METRICS = ("bleu", "chrf", "loss")
 OPTIMIZER_STATES = ("fresh", "kept")
+PARALLEL = ("replicated", "sharded")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +59,8 @@ class TrainingConfig:
     recompute_layers: bool = False
     threads: int = 0
     deterministic: bool = False
+    parallel: str = "replicated"
+    timeout_minutes: float = 10.0
 
     def __post_init__(self) -> None:
         self._check_finite()
@@ -66,6 +69,7 @@ class TrainingConfig:
             ("schedule", SCHEDULES),
             ("metric", METRICS),
             ("optimizer_state", OPTIMIZER_STATES),
+            ("parallel", PARALLEL),
         ):
             if getattr(self, name) not in choices:
                 raise ConfigError(
@@ -117,5 +121,6 @@ class TrainingConfig:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
         if self.seed >= 2**63:
             raise ConfigError(f"training.seed is {self.seed}; it must be below 2^63")
-        if self.epsilon <= 0:
-            raise ConfigError(f"training.epsilon is {self.epsilon}; it must be above 0")
+        for name in ("epsilon", "timeout_minutes"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")

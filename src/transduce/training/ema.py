@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from transduce.errors import TrainingError
+from transduce.training.sharding import like
 
 FILE = "ema.safetensors"
 
@@ -57,11 +58,23 @@ class MovingAverage:
 
     def restore(self, checkpoint: Path) -> None:
         """Nothing; the average is that of ``checkpoint``. TrainingError where the file is no good."""
+        stored = read_average(checkpoint)
         try:
-            stored = load_file(checkpoint / FILE)
             for name, average in self.tensors.items():
-                average.copy_(stored[name])
-        except (OSError, KeyError, RuntimeError, SafetensorError) as error:
-            raise TrainingError(
-                f"{checkpoint / FILE}: cannot be used ({error}); remove the checkpoint to use the one before"
-            ) from error
+                average.copy_(like(average, stored[name]))
+        except (KeyError, RuntimeError) as error:
+            raise _damaged(checkpoint, error) from error
+
+
+def read_average(checkpoint: Path) -> dict[str, Tensor]:
+    """The moving average that ``checkpoint`` holds; TrainingError where the file is no good."""
+    try:
+        return load_file(checkpoint / FILE)
+    except (OSError, SafetensorError) as error:
+        raise _damaged(checkpoint, error) from error
+
+
+def _damaged(checkpoint: Path, error: Exception) -> TrainingError:
+    return TrainingError(
+        f"{checkpoint / FILE}: cannot be used ({error}); remove the checkpoint to use the one before"
+    )

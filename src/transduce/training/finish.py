@@ -14,6 +14,7 @@ from transduce.evaluation.scores import score
 from transduce.files import write_json
 from transduce.model.transformer import Transformer
 from transduce.training.averaging import average
+from transduce.training.ema import read_average
 from transduce.training.log import RunLog
 from transduce.training.settings import RunSettings
 from transduce.training.trainer import Trainer
@@ -26,9 +27,9 @@ def finish(
     trainer: Trainer, data: Prepared, settings: RunSettings, folder: Path, *, reason: str, log: RunLog
 ) -> dict[str, Any]:
     """The final model's scores on the validation set, empty after a signal; ``folder`` holds the model."""
-    model, p = trainer.model, trainer.progress
+    model, p = trainer.learner.plain(), trainer.progress
     averaged = [] if trainer.ema else trainer.checkpoints.last(settings.training.average)
-    weights = trainer.ema.tensors if trainer.ema else average(averaged)
+    weights = read_average(trainer.checkpoints.last(1)[0]) if trainer.ema else average(averaged)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             parameter.copy_(weights[name])

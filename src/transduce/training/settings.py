@@ -38,6 +38,8 @@ FREE = (
     "recompute_layers",
     "threads",
     "metric",
+    "parallel",
+    "timeout_minutes",
 )
 
 

@@ -12,6 +12,7 @@ from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.finite import first_offender
 from transduce.training.report import Progress
+from transduce.training.sharding import whole
 from transduce.training.step import Batch, Updated
 
 if TYPE_CHECKING:
@@ -39,7 +40,13 @@ def note_skipped(trainer: Trainer, batches: Sequence[Batch], updated: Updated | 
         )
     else:
         p.non_finite += 1
-        first = first_offender(trainer.model, batches, trainer.config, precision=trainer.precision)
+        # To find it in a model of which each worker holds a part, all would have to look at the same moment.
+        sharded = trainer.workers.count > 1 and trainer.config.parallel == "sharded"
+        first = (
+            "somewhere in the sharded model"
+            if sharded
+            else first_offender(trainer.model, batches, trainer.config, precision=trainer.precision)
+        )
         log.write("non-finite", {"step": p.step, "count": p.non_finite, "first": first})
         what, remedy = "loss or gradient was not finite", "lower training.rate or use training.precision=fp32"
         log.say(
@@ -59,7 +66,7 @@ def finite_weights(model: Transformer, checkpoints: Checkpoints, p: Progress, *,
 
     A skipped update leaves the weights alone, so only weights that were broken before it can be at fault.
     """
-    if all(bool(torch.isfinite(parameter).all()) for parameter in model.parameters()):
+    if all(bool(whole(torch.isfinite(parameter).all())) for parameter in model.parameters()):
         return True
     if final:
         raise TrainingError(

@@ -14,7 +14,6 @@ import torch
 from transduce.data.batching import Batching, Ids
 from transduce.data.shards import TokenShards
 from transduce.errors import TrainingError
-from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE as EMA_FILE
@@ -29,8 +28,9 @@ from transduce.training.report import (
     validation_lines,
     validation_values,
 )
+from transduce.training.shares import own_batches
 from transduce.training.skipping import finite_weights, note_skipped
-from transduce.training.step import Batch, Updated, update
+from transduce.training.step import Batch, Learner, Updated, update
 from transduce.training.trial import out_of_memory, release
 from transduce.training.validation import Validation, to_batch
 
@@ -41,15 +41,16 @@ AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
 
 class Trainer:
-    """Trains ``model`` on ``shards`` until a limit is reached or a signal arrives.
+    """Trains ``learner``'s model on ``shards`` until a limit is reached or a signal arrives.
 
     ``config.precision`` is decided: bf16 or fp32. ``validate`` is called with no arguments and returns the
-    scores of the model as it stands.
+    scores of the model as it stands. Several workers do all of this in step: whatever decides what comes next
+    is the same on all of them.
     """
 
     def __init__(
         self,
-        model: Transformer,
+        learner: Learner,
         optimizer: torch.optim.Optimizer,
         shards: TokenShards,
         config: TrainingConfig,
@@ -59,13 +60,15 @@ class Trainer:
         log: RunLog,
         validate: Callable[[], Validation] | None = None,
     ) -> None:
-        self.model, self.optimizer, self.shards, self.config = model, optimizer, shards, config
+        self.learner, self.model, self.workers = learner, learner.model, learner.workers
+        self.optimizer, self.shards, self.config = optimizer, shards, config
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
         self.ema = MovingAverage(model, config.ema) if config.ema else None
         self.progress = Progress()
-        self.device = str(next(model.parameters()).device)
+        self.device = str(next(self.model.parameters()).device)
         self.precision = config.precision
         self.interrupted: int | None = None
+        self._caught: int | None = None  # by this worker; `interrupted` is what all have agreed upon
         self.basis: dict[str, Any] = {}  # what `position` counts in: see `transduce.training.resume`
         self._window = Window()
         self._saved_at, self.passing = -1, False
@@ -74,9 +77,10 @@ class Trainer:
 
     def resume(self) -> bool:
         """Whether a checkpoint was found, from which this run now goes on."""
-        newest = self.checkpoints.newest()
-        if newest is None:
+        steps = self.workers.first(self.checkpoints.steps)
+        if not steps:
             return False
+        newest = self.checkpoints.path(steps[-1])
         state = self.checkpoints.restore(newest, self.model, self.optimizer)
         if self.ema is not None:
             self.ema.restore(newest)
@@ -90,7 +94,7 @@ class Trainer:
         """Nothing; the model is judged and saved as it is before the first update."""
         begin = time.perf_counter()
         self._validate_and_save(final=True)
-        self.progress.seconds += time.perf_counter() - begin
+        self._tick(time.perf_counter() - begin)
 
     def run(self) -> str:
         """Why training ended, as a phrase; the last update is always validated and saved."""
@@ -101,6 +105,7 @@ class Trainer:
             if self.progress.validation_owed:
                 self._validate_and_save()
             reason = self._run()
+            self._tick(0.0)
             self._validate_and_save(final=True)
             return reason
         finally:
@@ -110,6 +115,7 @@ class Trainer:
 
     def _run(self) -> str:
         p = self.progress
+        self._tick(0.0)
         reason = self.over()
         while reason is None:
             updates = self.batching.epoch(p.epoch)
@@ -123,13 +129,19 @@ class Trainer:
 
     def _one(self, micro_batches: tuple[Ids, ...]) -> None:
         p, config, begin = self.progress, self.config, time.perf_counter()
-        batches = [to_batch(self.shards, ids, self.model, self.device) for ids in micro_batches]
+        batches = own_batches(
+            micro_batches,
+            self.workers,
+            (config.seed, p.step),
+            lambda ids: to_batch(self.shards, ids, self.model, self.device),
+        )
         waited = time.perf_counter() - begin
         rate = learning_rate(config, self.model.config.d_model, p.earlier + p.step + 1, self.done())
-        updated = self._update(batches, rate)
+        source_tokens, target_tokens = self.batching.tokens([micro_batches])
+        updated = self._update(batches, rate, (source_tokens, target_tokens))
         p.step, p.position = p.step + 1, p.position + 1
-        p.source_tokens += sum(batch.source_tokens for batch in batches)
-        p.target_tokens += sum(batch.target_tokens for batch in batches)
+        p.source_tokens += source_tokens
+        p.target_tokens += target_tokens
         if updated is not None and updated.finite:
             p.skipped_in_a_row = 0
             if self.ema is not None:
@@ -137,22 +149,36 @@ class Trainer:
             self._window.add(updated, time.perf_counter() - begin, waited)
         else:
             note_skipped(self, batches, updated)
-        p.seconds += time.perf_counter() - begin
+        self._tick(time.perf_counter() - begin)
         self._show(rate)
         if p.step % config.report_every == 0:
             self._report(rate)
         begin = time.perf_counter()
-        self._validate_and_save()
-        p.seconds += time.perf_counter() - begin
+        if self._validate_and_save():
+            self._tick(time.perf_counter() - begin)
 
-    def _update(self, batches: list[Batch], rate: float) -> Updated | None:
+    def _tick(self, seconds: float) -> None:
+        """Nothing; the clock of worker 0 is ``seconds`` on, and all know of it and of caught signals."""
+        self.progress.seconds, self.interrupted = self.workers.agree(
+            self.progress.seconds + seconds, self._caught
+        )
+
+    def _update(self, batches: list[Batch], rate: float, totals: tuple[int, int]) -> Updated | None:
         """What the update saw; None where it did not fit in memory, which then leaves no trace."""
         try:
             return update(
-                self.model, self.optimizer, batches, self.config, rate=rate, precision=self.precision
+                self.model,
+                self.optimizer,
+                batches,
+                self.config,
+                rate=rate,
+                precision=self.precision,
+                learner=self.learner,
+                totals=totals,
             )
         except (RuntimeError, MemoryError) as error:
-            if not out_of_memory(error):
+            # Of several workers the others now wait for this one: it ends, and so do they.
+            if self.workers.count > 1 or not out_of_memory(error):
                 raise
         # Not in the handler: the error would keep the tensors of the failed pass alive.
         self.optimizer.zero_grad()
@@ -185,13 +211,14 @@ class Trainer:
             return f"no better {c.metric} in {c.patience} validations"
         return None
 
-    def _validate_and_save(self, *, final: bool = False) -> None:
+    def _validate_and_save(self, *, final: bool = False) -> bool:
+        """Whether there was anything to do."""
         p, c = self.progress, self.config
         save = final or self._due(c.save_every, AUTOMATIC_SAVES)
         due = self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS) or p.validation_owed
         self._done_before = self.done()
         if p.skipped_in_a_row and not finite_weights(self.model, self.checkpoints, p, final=final):
-            return
+            return True
         better, stopped = False, self.interrupted is not None
         if self.validate is not None and p.step != p.validated_at and (due or final):
             p.validation_owed = due and stopped
@@ -204,6 +231,7 @@ class Trainer:
         again = better or (self.passing and not stopped)
         if (save or better) and (p.step != self._saved_at or again):
             self.save(passing=final and stopped)
+        return save or due
 
     def _due(self, every: int, times: int) -> bool:
         """Whether this update is one of every ``every``, or the first of another ``times``-th of the run."""
@@ -260,9 +288,9 @@ class Trainer:
 
     def _catch_signals(self) -> dict[int, Any]:
         def stop(number: int, _: object) -> None:
-            if self.interrupted is not None:  # asked twice: at once, the last checkpoint stays as it is
+            if self._caught is not None:  # asked twice: at once, the last checkpoint stays as it is
                 raise KeyboardInterrupt
-            self.interrupted = number
+            self._caught = number
 
         try:
             return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}

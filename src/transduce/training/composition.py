@@ -1,0 +1,267 @@
+"""What a run is made of: data, model, optimizer, batches, checkpoints, trainer. Read it top to bottom."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import transduce
+from transduce import machine
+from transduce.data.batching import Batching
+from transduce.data.mixing import mixture
+from transduce.data.prepare import Prepared
+from transduce.data.shards import TokenShards
+from transduce.errors import ConfigError, TrainingError, UsageError
+from transduce.files import write_json
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.training.checkpoint import Checkpoints
+from transduce.training.distributed import Workers
+from transduce.training.finish import finish
+from transduce.training.folder import (
+    check_space,
+    clear_leftovers,
+    disk_error,
+    locked,
+    make_room,
+)
+from transduce.training.log import RunLog, duration
+from transduce.training.optimizer import adam
+from transduce.training.parallel import learner
+from transduce.training.resume import basis, go_on
+from transduce.training.settings import (
+    RunSettings,
+    with_absolute_paths,
+)
+from transduce.training.start import Start, with_own_tokenizer
+from transduce.training.tensorboard import TensorBoard
+from transduce.training.together import describe_workers, prepare_together, validate_together
+from transduce.training.trainer import Trainer
+from transduce.training.trial import Trial, fitting_micro_batch, try_largest
+from transduce.training.validation import validate
+
+PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """Where the model is, why training ended, and its scores on the validation set."""
+
+    folder: Path
+    reason: str
+    steps: int
+    seconds: float
+    scores: dict[str, Any]
+    interrupted: int | None = None
+
+
+class Run:
+    """One run of training: decided settings in, a model folder out.
+
+    ``device`` is chosen; with several workers each has a Run of its own, and worker 0 alone writes files.
+    """
+
+    def __init__(
+        self, settings: RunSettings, folder: Path, device: str, log: RunLog, workers: Workers
+    ) -> None:
+        self.settings, self.folder, self.device, self.log = settings, folder, device, log
+        self.workers = workers
+        self.config = settings.training
+        self.precision = machine.pick_precision(self.config.precision, device)
+
+    def start(
+        self, origin: Start | None, *, resume: bool, accept: bool, accepted: Sequence[str]
+    ) -> TrainingResult:
+        """The result of training in the folder, which no other process may use meanwhile.
+
+        ``origin`` is the model that a new run starts from; ``accept`` allows changes in a run that goes on,
+        of which ``accepted`` are to be said. Raises TrainingError where the disk refuses.
+        """
+        folder = self.folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(
+                f"{folder}: cannot be made ({error.strerror}); choose another --output"
+            ) from error
+        with locked(folder) if self.workers.primary else nullcontext():
+            try:
+                if not resume:
+                    self.workers.first(lambda: make_room(folder))
+                self.workers.first(lambda: clear_leftovers(folder))
+                for line in accepted:
+                    self.log.say(f"accepted: {line}")
+                return self._train(origin, resume=resume, accept=accept)
+            except BrokenPipeError:  # whoever reads what is said has left
+                raise
+            except OSError as error:
+                raise disk_error(folder, error) from error
+
+    def _train(self, origin: Start | None, *, resume: bool, accept: bool) -> TrainingResult:
+        config, say = self.config, self.log.say
+        self.workers.connect(self.device, config.timeout_minutes)
+        machine.set_threads(self.workers.threads(config.threads))
+        checkpoints = Checkpoints(self.folder / "checkpoints", keep=config.average, workers=self.workers)
+        self.workers.first(checkpoints.recover)
+        for line in self.settings.chosen:
+            say(f"chosen: {line}")
+        data = prepare_together(
+            self.workers,
+            with_own_tokenizer(self.settings, self.folder, origin if self.workers.primary else None),
+            self.folder / "data",
+            max_length=self.settings.model.get("max_length", ModelConfig.max_length),
+            seed=config.seed,
+            unchanged=resume and not accept,
+            keep_tokenizer=resume and checkpoints.newest() is not None,
+            say=say,
+        )
+        for line in data.lines():
+            say(line)
+        if not len(data.train):
+            raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
+        torch.manual_seed(config.seed)
+        model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
+        model.recompute(config.recompute_layers)
+        batching = self._batching(data.train)
+        self._describe(model, data, batching, checkpoints)
+        batching = self._tried(model, data, batching)
+        learns = learner(model, self.workers, how=config.parallel, device=self.device)
+        optimizer = adam(model, config)
+        if origin is not None:
+            origin.load(model, optimizer)
+        trainer = Trainer(
+            learns,
+            optimizer,
+            data.train,
+            dataclasses.replace(self.config, precision=self.precision),
+            batching=batching,
+            checkpoints=checkpoints,
+            log=self.log,
+            validate=lambda: validate_together(
+                learns,
+                lambda whole: validate(
+                    whole,
+                    data.tokenizer,
+                    data.valid,
+                    data.valid_pairs[: config.valid_lines],
+                    device=self.device,
+                    precision=self.precision,
+                ),
+            ),
+        )
+        trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings)
+        resumed = resume and go_on(trainer, trainer.basis, accept=accept)
+        if config.tensorboard and self.workers.primary:
+            after = trainer.progress.step if resume else None
+            self.log.mirror = TensorBoard(self.folder / "tensorboard", after=after)
+        if not resumed:
+            self._begin(origin, trainer, data)
+        if self.workers.primary:
+            write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
+        if (over := trainer.over()) is not None:
+            say(f"nothing is left to train: {over}; raise that limit to go on")
+        reason = trainer.run()
+        p = trainer.progress
+        say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
+        scores = self.workers.first(
+            lambda: finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
+        )
+        return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
+
+    def _begin(self, origin: Start | None, trainer: Trainer, data: Prepared) -> None:
+        if origin is not None:
+            origin.begin(trainer, data.report, self.log.say)
+        elif self.settings.start:
+            raise TrainingError(
+                f"{trainer.checkpoints.folder}: its checkpoints are gone, and with them what the run started "
+                "from; start anew with --from and --overwrite"
+            )
+
+    def _batching(self, shards: TokenShards) -> Batching:
+        config, data, mixed = self.config, self.settings.data, None
+        if data.weights:
+            mixed = mixture(shards.corpora, data.weights, data.corpora, seed=config.seed)
+            for line in mixed.lines(data.corpora):
+                self.log.say(f"corpus {line}")
+        return Batching(
+            shards.source_lengths,
+            shards.target_lengths,
+            batch_tokens=config.batch_tokens,
+            micro_batch_tokens=config.micro_batch_tokens,
+            seed=config.seed,
+            mixture=mixed,
+        )
+
+    def _tried(self, model: Transformer, data: Prepared, batching: Batching) -> Batching:
+        """The batches of this run, of which the largest fits in memory; ConfigError where it does not."""
+        config = self.config
+        if self.workers.count > 1 and config.parallel == "sharded":
+            self.log.say("a sharded model is not tried with the largest batch before the first update")
+            return batching
+        trial = Trial(model, adam(model, config), batching, config, precision=self.precision)
+        if config.fit_micro_batch:
+            found = self.workers.first(lambda: fitting_micro_batch(trial))
+            self.log.say(f"chosen: training.micro_batch_tokens = {found}, the most that fits in memory")
+            self.config = dataclasses.replace(config, micro_batch_tokens=found, fit_micro_batch=False)
+            self.settings = dataclasses.replace(self.settings, training=self.config)
+            batching = self._batching(data.train)
+            trial = Trial(model, adam(model, config), batching, self.config, precision=self.precision)
+        try_largest(trial, batching.micro_batch_tokens)
+        return batching
+
+    def _model(self, config: ModelConfig) -> Transformer:
+        try:
+            return Transformer(config).to(self.device)
+        except (RuntimeError, MemoryError) as error:
+            raise ConfigError(
+                f"a model with d_model {config.d_model} and d_ff {config.d_ff} does not fit in the memory of "
+                f"{self.device}; choose a smaller one"
+            ) from error
+
+    def _describe(
+        self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
+    ) -> None:
+        config, say = self.config, self.log.say
+        first, parameters = batching.epoch(0), model.parameter_count()
+        updates = len(first)
+        source, target = (tokens / updates for tokens in batching.tokens(first))
+        say(
+            f"model {self.settings.preset}: {parameters:,} parameters, "
+            f"vocabulary {data.tokenizer.vocabulary:,}; "
+            f"{self.device}, {self.precision}, {torch.get_num_threads()} threads"
+        )
+        say(
+            f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "
+            f"{updates:,} updates an epoch"
+        )
+        for line in describe_workers(self.workers, config, batching):
+            say(line)
+        if self.settings.preset.startswith("paper") and min(source, target) < FEW_TOKENS:
+            say(
+                f"warning: the paper's updates see about {PAPER_TOKENS:,} tokens of each side; "
+                "raise training.batch_tokens"
+            )
+        there = len(checkpoints.steps())
+        values = parameters * (4 if config.ema else 3)  # the weights, Adam's two moments, the moving average
+        say(check_space(self.folder, values, kept=config.average, there=there))
+        self.log.write(
+            "start",
+            {
+                "transduce": transduce.__version__,
+                "settings": self.settings.as_dict(),
+                "parameters": parameters,
+                "device": self.device,
+                "precision": self.precision,
+                "source_tokens_per_update": source,
+                "target_tokens_per_update": target,
+                "updates_per_epoch": updates,
+                "workers": self.workers.count,
+                "data": data.report.to_dict(),
+            },
+        )

@@ -1,0 +1,110 @@
+"""The gradients of all workers made one: the model replicated by DDP, or sharded by FSDP2.
+
+Both average over the workers, so `step.update` weighs each worker's loss by their number.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transduce.errors import ConfigError
+from transduce.model.transformer import Transformer
+from transduce.training.distributed import Workers
+from transduce.training.sharding import whole
+from transduce.training.step import Batch, Learner, batch_loss
+
+
+def learner(model: Transformer, workers: Workers, *, how: str, device: str) -> Learner:
+    """``model`` as it learns: alone, replicated on every worker, or in parts of which each holds one."""
+    if workers.count == 1:
+        return Learner(model)
+    return Sharded(model, workers, device) if how == "sharded" else Replicated(model, workers, device)
+
+
+class _Losses(nn.Module):
+    """The module whose forward pass is a training step's: what DDP and FSDP2 watch."""
+
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, batch: Batch, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
+        """The smoothed loss times ``scale``, and the plain one."""
+        return batch_loss(self.model, batch, smoothing=smoothing, scale=scale)
+
+
+class Replicated(Learner):
+    """Every worker holds the whole model; DDP sums gradients while the last backward pass still runs."""
+
+    def __init__(self, model: Transformer, workers: Workers, device: str) -> None:
+        super().__init__(model, workers)
+        self.module = nn.parallel.DistributedDataParallel(
+            _Losses(model),
+            device_ids=[device] if device.startswith("cuda") else None,
+            gradient_as_bucket_view=True,
+        )
+
+    def losses(self, batch: Batch, *, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
+        """As in one process."""
+        smoothed, nll = self.module(batch, smoothing, scale)
+        return smoothed, nll
+
+    def accumulating(self, *, last: bool) -> AbstractContextManager[None]:
+        """Within, gradients are summed over the workers only if this is the update's ``last`` part."""
+        return nullcontext() if last else self.module.no_sync()
+
+
+class Sharded(Learner):
+    """Every worker holds one part of each parameter, gradient and moment (FSDP2).
+
+    A layer is gathered before it is used and its gradients are summed after each part, so that no worker ever
+    holds all gradients. The decoder's projections of the memory are used before its layers are, and so are
+    gathered on their own.
+    """
+
+    def __init__(self, model: Transformer, workers: Workers, device: str) -> None:
+        super().__init__(model, workers)
+        try:
+            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.fsdp import fully_shard
+        except ImportError as error:
+            raise ConfigError(
+                f"training.parallel = 'sharded' needs torch 2.6 or newer, this is {torch.__version__}; "
+                "update torch or use 'replicated'"
+            ) from error
+        self.device = device
+        self._plain: Transformer | None = None
+        mesh = init_device_mesh(device.partition(":")[0], (workers.count,))
+        self.module = _Losses(model)
+        decoder_layers: list[Any] = list(model.decoder.layers)
+        for layer in decoder_layers:
+            fully_shard(layer.cross_attention.kv, mesh=mesh)
+        for layer in [*model.encoder.layers, *decoder_layers]:
+            fully_shard(layer, mesh=mesh)
+        fully_shard(self.module, mesh=mesh)
+
+    def losses(self, batch: Batch, *, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
+        """As in one process."""
+        smoothed, nll = self.module(batch, smoothing, scale)
+        return smoothed, nll
+
+    def plain(self) -> Transformer:
+        """A model of this worker's own, with parameters that are whole."""
+        if self._plain is None:
+            self._plain = Transformer(self.model.config).to(self.device)
+        return self._plain
+
+    def gathered(self) -> Transformer:
+        """The model as it stands, whole on worker 0; all workers must ask for it at once."""
+        full = {name: whole(parameter.detach()) for name, parameter in self.model.named_parameters()}
+        if not self.workers.primary:
+            return self.model
+        plain = self.plain()
+        with torch.no_grad():
+            for name, parameter in plain.named_parameters():
+                parameter.copy_(full[name])
+        return plain
