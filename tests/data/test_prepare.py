@@ -252,16 +252,3 @@ def test_multi30k_survives_its_tokenizer(tmp_path: Path) -> None:
         for text in (pair.source, pair.target):
             assert prepared.tokenizer.decode(prepared.tokenizer.encode(text)) == text
     assert json.loads((tmp_path / "prepared.json").read_text())["train"][0][0]["name"] == "val.en.gz"
-
-
-def test_a_validation_pair_that_is_too_long_is_not_translated_either(
-    tmp_path: Path, write: Write, corpus: DataConfig
-) -> None:
-    files = {
-        "valid_source": (write("v.en", ["short", "long " * 99]),),
-        "valid_target": (write("v.de", ["kurz", "x"]),),
-    }
-    config = DataConfig(source=corpus.source, target=corpus.target, **files)
-    prepared = prepare(config, tmp_path / "data", max_length=50, seed=1)
-    assert [pair.source for pair in prepared.valid_pairs] == ["short"]
-    assert len(prepared.valid) == 1

@@ -287,7 +287,7 @@ def test_kill_9_at_random_instants_of_a_run_that_saves_constantly(tmp_path: Path
         [sys.executable, "-c", script],
         capture_output=True,
         text=True,
-        timeout=30 + 5 * kills,
+        timeout=60 + 20 * kills,
         check=False,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
     )

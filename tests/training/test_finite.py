@@ -192,7 +192,7 @@ def test_three_in_a_row_across_a_stop(tmp_path: Path, monkeypatch: pytest.Monkey
 
             def stopping(self: Trainer, *arguments: Any) -> Any:
                 if self.progress.step == 5:
-                    self.interrupted = 15
+                    self._caught = 15
                 if self.progress.step == 4:
                     patch.setattr(step_module, "batch_loss", broken)
                 return work(self, *arguments)

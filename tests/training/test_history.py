@@ -267,7 +267,7 @@ def test_a_killed_run_that_goes_on_reads_as_if_nothing_had_been(
     assert read_run(tmp_path / "cut").step == 14
     run("cut", resume=True)
     straight, cut = read_run(tmp_path / "straight"), read_run(tmp_path / "cut")
-    assert (cut.starts, cut.damaged, cut.state) == (2, 1, "finished")
+    assert (cut.starts, cut.damaged, cut.state) == (2, 0, "finished")
     assert straight.curve("training")[-1][0] == 20.0
     for curve in CURVES:
         assert cut.curve(curve) == straight.curve(curve)

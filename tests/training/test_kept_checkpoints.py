@@ -58,7 +58,7 @@ def run(
 
         def counted(*arguments: Any) -> Any:
             if trainer.progress.step + 1 == stop_at:
-                trainer.interrupted = signal.SIGTERM
+                trainer._caught = signal.SIGTERM
             return work(*arguments)
 
         trainer._update = counted  # type: ignore[method-assign]

@@ -114,7 +114,7 @@ def _stop(monkeypatch: pytest.MonkeyPatch, how: str, step: int) -> None:
         nonlocal updates, micro_batches
         updates, micro_batches = updates + 1, 0
         if how == "signal" and self.progress.step + 1 == step:
-            self.interrupted = signal.SIGTERM
+            self._caught = signal.SIGTERM
         return work(self, *arguments)
 
     def cut(*arguments: Any, **named: Any) -> Any:

@@ -149,7 +149,7 @@ def _prepare(
     valid = write_shards(
         valid_pairs, tokenizer, folder / "valid", valid_report, corpus=identity(*valid_files)
     )
-    valid_pairs = _used(valid_pairs, tokenizer, limit)
+    valid_pairs = [pair for pair in valid_pairs if pair.source.strip() and pair.target.strip()]
     _write_pairs(folder / "valid.jsonl", valid_pairs)
     return Prepared(
         tokenizer=tokenizer,
@@ -159,15 +159,6 @@ def _prepare(
         report=report,
         valid_report=valid_report,
     )
-
-
-def _used(pairs: list[Pair], tokenizer: Tokenizer, limit: int) -> list[Pair]:
-    """The validation pairs whose tokens are in the shards: those that are whole and not too long."""
-    full = [pair for pair in pairs if pair.source.strip() and pair.target.strip()]
-    sources = tokenizer.encode_batch([pair.source for pair in full])
-    targets = tokenizer.encode_batch([pair.target for pair in full])
-    fits = (max(len(s), len(t)) < limit for s, t in zip(sources, targets, strict=True))
-    return [pair for pair, fit in zip(full, fits, strict=True) if fit]
 
 
 def open_prepared(folder: str | Path) -> Prepared:

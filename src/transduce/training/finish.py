@@ -83,7 +83,8 @@ def final_scores(
     pairs = data.valid_pairs[:lines]
     bundle = Bundle(model=model, tokenizer=data.tokenizer, training={}, path=None)
     translator = Translator(bundle, device=device, precision=precision)
-    outputs = translator.translate([pair.source for pair in pairs], beam=BEAM, alpha=ALPHA)
+    found = translator.translate_detailed([pair.source for pair in pairs], beam=BEAM, alpha=ALPHA)
+    outputs = [translation.text for translation in found]  # what is too long was said when it was counted
     result = score(outputs, [pair.target for pair in pairs], ter=False)
     return {
         "set": "validation",

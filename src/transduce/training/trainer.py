@@ -63,7 +63,7 @@ class Trainer:
         self.learner, self.model, self.workers = learner, learner.model, learner.workers
         self.optimizer, self.shards, self.config = optimizer, shards, config
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
-        self.ema = MovingAverage(model, config.ema) if config.ema else None
+        self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.progress = Progress()
         self.device = str(next(self.model.parameters()).device)
         self.precision = config.precision

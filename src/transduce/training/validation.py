@@ -91,7 +91,8 @@ def validate(
             measured = True
         bundle = Bundle(model=model, tokenizer=tokenizer, training={}, path=None)
         translator = Translator(bundle, device=device, precision=precision)
-        outputs = translator.translate([pair.source for pair in pairs], beam=1)
+        found = translator.translate_detailed([pair.source for pair in pairs], beam=1)
+        outputs = [translation.text for translation in found]  # overlong lines were said when counted
         scores = score(outputs, [pair.target for pair in pairs], ter=False)
         samples = tuple((pairs[i].source, pairs[i].target, outputs[i]) for i in chosen)
         bleu, chrf = (scores.bleu, scores.chrf) if measured else (None, None)
