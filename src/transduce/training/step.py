@@ -84,6 +84,7 @@ def update(
         loss.backward()  # type: ignore[no-untyped-call]
         smoothed += float(loss.detach()) * tokens
         nll += float(plain)
+        del loss, plain  # what hangs on them would lie beside the next micro-batch
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     norm = torch.nn.utils.get_total_norm(gradients)
     finite = bool(torch.isfinite(norm)) and smoothed == smoothed and abs(smoothed) != float("inf")
