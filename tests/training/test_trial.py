@@ -192,17 +192,17 @@ def status(name):
 torch.set_num_threads(1)
 model = Transformer(ModelConfig.named("tiny", vocabulary=2000, encoder_layers=2, decoder_layers=2))
 config = TrainingConfig()
-batching = Batching([60] * 100, [60] * 100, batch_tokens=2400, micro_batch_tokens=2400, seed=1)
+batching = Batching([60] * 200, [60] * 200, batch_tokens=9600, micro_batch_tokens=9600, seed=1)
 trial = Trial(model, adam(model, config), batching, config, precision="fp32")
 before = status("VmRSS")
-foretold = trial.needed(2400)
-assert trial.fits(2400)
+foretold = trial.needed(2000)
+assert trial.fits(2000)
 print(foretold / (status("VmHWM") - before))
 resource.setrlimit(resource.RLIMIT_AS, (status("VmSize") + 90 * 2**20, resource.RLIM_INFINITY))
 print(machine.free_memory() / 2**20)
 machine.free_memory = lambda: None  # only the refusal itself is left
 try:
-    try_largest(trial, 2400)
+    try_largest(trial, 9600)
 except ConfigError as error:
     print(error)
 """

@@ -128,6 +128,7 @@ def update(
             loss.backward()  # type: ignore[no-untyped-call]
         smoothed += float(loss.detach()) * tokens / workers
         nll += float(plain) if batch.target_tokens else 0.0
+        del loss, plain  # what hangs on them would lie beside the next micro-batch
     smoothed, nll = learner.workers.total(smoothed, nll)
     gradients = [p.grad for p in model.parameters() if p.grad is not None]
     norm = whole(torch.nn.utils.get_total_norm(gradients))

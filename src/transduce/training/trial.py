@@ -20,8 +20,9 @@ from transduce.training.config import TrainingConfig
 from transduce.training.step import Batch, batch_loss, precision_context, update
 
 Shape = tuple[int, int, int]
-# The passes work with some tensors that are soon gone again, and memory has gaps: measured, this is enough.
-WORKSPACE = 1.3
+# By how much what a process takes exceeds what its forward passes keep, as measured with glibc: tensors that
+# are soon gone again; and from the second micro-batch on, the gaps that the first one's left.
+WORKSPACE, WORKSPACE_REPEATED = 1.3, 1.9
 _MESSAGES = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "ALLOC_FAILED")
 
 
@@ -69,7 +70,11 @@ class Trial:
         free = machine.free_memory() if self.device.type == "cpu" else None
         if free is not None and self.needed(budget) > free:
             return False
-        return self.attempt(self.shape(budget), repeated=budget < self.batching.batch_tokens)
+        return self.attempt(self.shape(budget), repeated=self._repeated(budget))
+
+    def _repeated(self, budget: int) -> bool:
+        """Whether an update gathers several micro-batches."""
+        return budget < self.batching.batch_tokens
 
     def attempt(self, shape: Shape, *, repeated: bool) -> bool:
         """Whether an update with a micro-batch of this shape went through; it leaves no trace.
@@ -100,7 +105,8 @@ class Trial:
             self._kept = one, two - one
         fixed, more = self._kept
         # The gradients and Adam's two moments, beside what the forward pass keeps for the backward pass.
-        return 12 * self.model.parameter_count() + WORKSPACE * (fixed + more * (rows - 1))
+        factor = WORKSPACE_REPEATED if self._repeated(budget) else WORKSPACE
+        return 12 * self.model.parameter_count() + factor * (fixed + more * (rows - 1))
 
     def _kept_by(self, shape: Shape) -> int:
         """Bytes that a forward pass keeps for the backward pass, parameters apart."""
