@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,12 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from training_speed import measure
+from training_speed import measure, missing, prepared, run
 from training_systems import Maker, Step, transduce_step
 from transduce import machine
 from transduce.data.batching import Batching
-from transduce.data.config import DataConfig
-from transduce.data.prepare import prepare
 from transduce.model import attention
 from transduce.model.attention import MultiHeadAttention
 from transduce.model.cache import KeysValues
@@ -168,17 +164,17 @@ def main() -> int:
         given.threads = 1 if given.one == "thread" else given.threads
         print(json.dumps(measure(given, ROWS[given.one][1](), tuned=given.one != "allocator")))
         return 0
-    if not (given.data / "train.en.gz").exists():
-        print(f"{given.data}: Multi30k is not there (train.en.gz, train.de.gz); name its folder with --data")
+    if missing(given.data):
         return 1
     given.precision = machine.pick_precision(given.precision, "cpu")
     ratios: dict[str, list[float]] = {name: [] for name in given.rows}
     with tempfile.TemporaryDirectory() as folder:
-        files = [(str(given.data / f"train.{side}.gz"),) for side in ("en", "de")]
-        prepare(DataConfig(source=files[0], target=files[1], vocabulary=8000), folder, max_length=256, seed=1)
+        prepared(given.data, folder)
         for _ in range(given.rounds):
             for name in given.rows:
-                plain, changed = (_run(one, folder, given) for one in ("base", name))
+                plain, changed = (
+                    run(__file__, one, folder, given, GOMP_SPINCOUNT="20000") for one in ("base", name)
+                )
                 ratios[name].append(changed["rate"] / plain["rate"])
                 print(f"{ROWS[name][0]}: {ratios[name][-1]:.3f}", file=sys.stderr)
     print(f"{'without it, or with':44}{'ratio':>7}{'spread':>14}")
@@ -190,27 +186,6 @@ def main() -> int:
     )
     print(json.dumps({"preset": given.preset, "precision": given.precision, "ratios": ratios}))
     return 0
-
-
-def _run(name: str, folder: str, given: argparse.Namespace) -> dict[str, Any]:
-    words = [sys.executable, __file__, "--one", name, "--work", folder, "--preset", given.preset]
-    words += [
-        "--precision",
-        given.precision,
-        "--seconds",
-        str(given.seconds),
-        "--threads",
-        str(given.threads),
-    ]
-    done = subprocess.run(
-        words,
-        check=True,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "GOMP_SPINCOUNT": "20000"},
-    )
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from training_systems import SYSTEMS, Maker, installed
 from transduce import machine
 from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
-from transduce.data.prepare import open_prepared, prepare
+from transduce.data.prepare import Prepared, open_prepared, prepare
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.validation import to_batch
@@ -106,39 +106,55 @@ def main() -> int:
         tuned = given.one == "transduce"  # the peers run as their users run them
         print(json.dumps(measure(given, SYSTEMS[given.one][1], tuned=tuned)))
         return 0
-    if not (given.data / "train.en.gz").exists():
-        print(f"{given.data}: Multi30k is not there (train.en.gz, train.de.gz); name its folder with --data")
+    if missing(given.data):
         return 1
     given.precision = machine.pick_precision(given.precision, "cpu")
     machine.set_threads(given.threads)
     with tempfile.TemporaryDirectory() as folder:
-        files = [(str(given.data / f"train.{side}.gz"),) for side in ("en", "de")]
-        config = DataConfig(source=files[0], target=files[1], vocabulary=8000)
-        data = prepare(config, folder, max_length=256, seed=1)
+        data = prepared(given.data, folder)
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in given.systems}
         for _ in range(given.rounds):
             for name in given.systems:
-                runs[name].append(_run(name, folder, given))
+                # As the command line sets it for us; the peers run as their users run them.
+                waiting = {"GOMP_SPINCOUNT": "20000"} if name == "transduce" else {}
+                runs[name].append(run(__file__, name, folder, given, **waiting))
+                print(f"{SYSTEMS[name][0]}: {runs[name][-1]['rate']:,.0f} tokens/s", file=sys.stderr)
         model = Transformer(ModelConfig.named(given.preset, vocabulary=data.tokenizer.vocabulary))
         share = float(data.train.source_lengths.sum() / data.train.target_lengths.sum())
     _print(runs, model, share, given)
     return 0
 
 
-def _run(name: str, folder: str, given: argparse.Namespace) -> dict[str, Any]:
-    words = [sys.executable, __file__, "--one", name, "--work", folder, "--preset", given.preset]
+def missing(data: Path) -> bool:
+    """Whether Multi30k is not in the folder ``data``; then that is said."""
+    if (data / "train.en.gz").exists():
+        return False
+    print(f"{data}: Multi30k is not there (train.en.gz, train.de.gz); name its folder with --data")
+    return True
+
+
+def prepared(data: Path, folder: str) -> Prepared:
+    """Multi30k EN-DE with 8,000 joint subwords, prepared in ``folder``."""
+    files = [(str(data / f"train.{side}.gz"),) for side in ("en", "de")]
+    config = DataConfig(source=files[0], target=files[1], vocabulary=8000)
+    return prepare(config, folder, max_length=256, seed=1)
+
+
+def run(script: str, name: str, folder: str, given: argparse.Namespace, **environment: str) -> dict[str, Any]:
+    """What ``script`` measures of ``name`` in a process of its own."""
+    words = [sys.executable, script, "--one", name, "--work", folder, "--preset", given.preset]
     words += [
         "--precision",
         given.precision,
         "--seconds",
-        str(given.seconds),
+        f"{given.seconds}",
         "--threads",
-        str(given.threads),
+        f"{given.threads}",
     ]
-    environment = {**os.environ, **({"GOMP_SPINCOUNT": "20000"} if name == "transduce" else {})}
-    done = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    done = subprocess.run(
+        words, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    print(f"{SYSTEMS[name][0]}: {result['rate']:,.0f} tokens/s", file=sys.stderr)
     return result
 
 
