@@ -124,7 +124,7 @@ def test_a_missing_package_is_said_before_anything_is_done(
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "tensorboard", None)
     with pytest.raises(
-        ConfigError, match=r"pip install 'transduce\[tensorboard\]', or leave the setting out"
+        ConfigError, match=r"pip install tensorboard \(the extra 'transduce\[tensorboard\]'\), or leave"
     ):
         _train(tmp_path, max_steps=12, tensorboard=True)
     assert not (tmp_path / "run").exists()

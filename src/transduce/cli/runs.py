@@ -56,7 +56,7 @@ def runs(
         for run in found:
             print(json.dumps(run.summary()))
     elif plot is None:
-        print(describe([run.summary() for run in sorted(found, key=lambda run: run.last_time)]))
+        print(describe([run.summary() for run in found]))
 
 
 def describe(summaries: Sequence[dict[str, Any]], now: float | None = None) -> str:
@@ -124,7 +124,7 @@ def _check(as_json: bool, curves: bool, by: str | None, plot: Path | None) -> No
 
 
 def _read(folders: Sequence[Path]) -> list[Run]:
-    from transduce.training.history import DEPTH, find_runs, read_run
+    from transduce.training.history import DEPTH, find_runs, printable, read_run
 
     below = {folder: find_runs(folder) for folder in folders}
     found = list(dict.fromkeys(path for paths in below.values() for path in paths))
@@ -134,7 +134,12 @@ def _read(folders: Sequence[Path]) -> list[Run]:
     for folder, paths in below.items():
         if not paths:
             print(f"{folder}: {missing}", file=sys.stderr)
-    return [read_run(path) for path in found]
+    runs = sorted((read_run(path) for path in found), key=lambda run: run.last_time)
+    for run in runs:
+        if run.damaged:
+            lines = f"{run.damaged:,} damaged line{'s' * (run.damaged != 1)}"
+            print(f"{printable(str(run.folder))}: {lines} of log.jsonl left out", file=sys.stderr)
+    return runs
 
 
 def _draw(found: Sequence[Run], by: str) -> None:

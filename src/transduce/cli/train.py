@@ -105,9 +105,9 @@ def _micro_batch(batch: str) -> dict[str, Any]:
     """The settings that ``--batch`` stands for."""
     if batch == "auto":
         return {"fit_micro_batch": True}
-    if batch.isdecimal():
+    if batch.isdecimal() and int(batch):
         return {"micro_batch_tokens": int(batch), "fit_micro_batch": False}
-    raise UsageError(f"--batch is {batch!r}; it must be a number of tokens, or auto")
+    raise UsageError(f"--batch is {batch!r}; it must be a number of tokens above 0, or auto")
 
 
 def _read(config: Path) -> dict[str, Any]:

@@ -227,5 +227,7 @@ def _matplotlib() -> tuple[Any, Any]:
         from matplotlib import rc_context
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise UsageError(f"plots need matplotlib ({error}): pip install 'transduce[plots]'") from error
+        raise UsageError(
+            f"plots need matplotlib ({error}): pip install matplotlib, or 'transduce[plots]'"
+        ) from error
     return Figure, rc_context

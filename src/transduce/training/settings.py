@@ -192,6 +192,11 @@ def stored_settings(folder: Path) -> Settings:
     """The settings that the run in ``folder`` was started with."""
     try:
         stored: Settings = json.loads((folder / "settings.json").read_bytes())
+    except FileNotFoundError:
+        raise UsageError(
+            f"{folder}: holds no run (there is no settings.json); name the folder of a run, or start one "
+            "without --resume"
+        ) from None
     except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: holds no run with readable settings (settings.json): {error}") from error
+        raise UsageError(f"{folder / 'settings.json'}: cannot be read: {error}; restore it") from error
     return stored

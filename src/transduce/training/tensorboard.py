@@ -64,6 +64,6 @@ def _writer_class() -> Any:
     except ImportError as error:
         raise ConfigError(
             f"training.tensorboard needs the tensorboard package ({error}): "
-            "pip install 'transduce[tensorboard]', or leave the setting out"
+            "pip install tensorboard (the extra 'transduce[tensorboard]'), or leave the setting out"
         ) from error
     return SummaryWriter

@@ -202,7 +202,8 @@ class Trainer:
         if self.interrupted is not None:
             return f"stopped by {signal.Signals(self.interrupted).name}"
         if c.max_steps and p.step >= c.max_steps:
-            return f"{c.max_steps:,} updates are done"
+            beyond = f", more than max_steps = {c.max_steps:,}" if p.step > c.max_steps else ""
+            return f"{p.step:,} updates are done{beyond}"
         if c.max_epochs and p.epoch >= c.max_epochs:
             return f"{c.max_epochs:,} epochs are done"
         if c.max_minutes and p.seconds >= c.max_minutes * 60:
