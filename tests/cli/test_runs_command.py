@@ -38,7 +38,7 @@ def test_the_table(two_runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert describe(summaries, now=1161.0 + 3600) + "\n" == TABLE
     assert main(["runs"]) == 0
     captured = capsys.readouterr()
-    assert captured.err == ""
+    assert captured.err == "below/second: 1 damaged line of log.jsonl left out\n"
     head, *rows = captured.out.rstrip("\n").split("\n")
     assert head.split() == TABLE.partition("\n")[0].split()
     assert [row.split()[:3] for row in rows] == [  # the latest is the last
@@ -71,8 +71,8 @@ def test_one_json_object_a_run(two_runs: Path, capsys: pytest.CaptureFixture[str
     assert main(["runs", ".", "below", "--json"]) == 0
     captured = capsys.readouterr()
     found = [json.loads(line) for line in captured.out.split("\n") if line]
-    assert [run["run"] for run in found] == ["below/second", "first"]
-    second, first = found
+    assert [run["run"] for run in found] == ["first", "below/second"]  # the latest is the last
+    first, second = found
     assert first == {
         "run": "first",
         "preset": "tiny",

@@ -52,11 +52,9 @@ def runs(
         print(f"{plot}: the curves of {len(found)} run{'s' * (len(found) != 1)}", file=sys.stderr)
     if curves:
         _draw(found, by or "updates")
-    elif as_json:
-        for run in found:
-            print(json.dumps(run.summary()))
     elif plot is None:
-        print(describe([run.summary() for run in found]))
+        latest_last = [run.summary() for run in sorted(found, key=lambda run: run.last_time)]
+        print("\n".join(map(json.dumps, latest_last)) if as_json else describe(latest_last))
 
 
 def describe(summaries: Sequence[dict[str, Any]], now: float | None = None) -> str:
@@ -134,7 +132,7 @@ def _read(folders: Sequence[Path]) -> list[Run]:
     for folder, paths in below.items():
         if not paths:
             print(f"{folder}: {missing}", file=sys.stderr)
-    runs = sorted((read_run(path) for path in found), key=lambda run: run.last_time)
+    runs = [read_run(path) for path in found]
     for run in runs:
         if run.damaged:
             lines = f"{run.damaged:,} damaged line{'s' * (run.damaged != 1)}"

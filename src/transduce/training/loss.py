@@ -107,7 +107,10 @@ class _FusedCrossEntropy(torch.autograd.Function):
                         .to(dtype)
                     )
                     torch.mm(p, matrix, out=d_x[begin : begin + rows])
-                    d_matrix += p.t() @ part
+                    if p.dtype == d_matrix.dtype:  # added in the product itself: one pass less
+                        d_matrix.addmm_(p.t(), part)
+                    else:
+                        d_matrix += p.t() @ part
         if needs_gradient:
             d_x, d_matrix = d_x.float() - other * sums, d_matrix - other * x.sum(0, dtype=torch.float32)
             if real is None:
