@@ -78,3 +78,11 @@ def test_a_run_that_knew_fewer_settings_goes_on_as_it_was() -> None:
     assert differences(old, new) == []
     now = {**new, "training": {**new["training"], "ema": 0.9}, "data": {**new["data"], "weights": [2.0]}}
     assert differences(old, now) == ["data.weights was [], is [2.0]", "training.ema was 0.0, is 0.9"]
+
+
+def test_what_a_file_says_over_a_preset_is_said() -> None:
+    given = {"preset": "paper-base", "model": {"d_model": 128, "dropout": 0.1}, "training": {"max_steps": 1}}
+    assert resolve(given, pairs=9, device="cpu").reshaped() == " with d_model = 128"
+    given = {"preset": "tiny", "model": {"positions": "rotary"}, "training": {"max_steps": 1}}
+    assert resolve(given, pairs=9, device="cpu").reshaped() == " with positions = rotary"
+    assert resolve({"preset": "paper-big"}, pairs=9, device="cpu").reshaped() == ""

@@ -232,7 +232,7 @@ class Run:
         updates = len(first)
         source, target = (tokens / updates for tokens in batching.tokens(first))
         say(
-            f"model {self.settings.preset}: {parameters:,} parameters, "
+            f"model {self.settings.preset}{self.settings.reshaped()}: {parameters:,} parameters, "
             f"vocabulary {data.tokenizer.vocabulary:,}; "
             f"{self.device}, {self.precision}, {torch.get_num_threads()} threads"
         )

@@ -12,7 +12,7 @@ from typing import Any
 from transduce.config import Settings, build, checked, merge, unknown_name
 from transduce.data.config import DataConfig
 from transduce.errors import ConfigError, UsageError
-from transduce.model.config import ModelConfig
+from transduce.model.config import NAMED, ModelConfig
 from transduce.training.config import TrainingConfig
 from transduce.training.presets import (
     FINE_TUNING,
@@ -58,6 +58,19 @@ class RunSettings:
     def model_config(self, vocabulary: int) -> ModelConfig:
         """The model's shape once the vocabulary is known."""
         return ModelConfig(**{**self.model, "vocabulary": vocabulary})
+
+    def reshaped(self) -> str:
+        """What of the model is not as its preset has it, as a phrase; a settings file may have said it."""
+        named = NAMED.get(self.preset)
+        if named is None:
+            return ""
+        usual = {field.name: field.default for field in dataclasses.fields(ModelConfig)}
+        own = [
+            f"{name} = {value}"
+            for name, value in self.model.items()
+            if value != named.get(name, usual.get(name)) and value is not None
+        ]
+        return f" with {', '.join(own)}" if own else ""
 
     def as_dict(self) -> Settings:
         """Plain values, as JSON holds them and `resolve` takes them back."""
