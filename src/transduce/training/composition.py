@@ -24,21 +24,12 @@ from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.distributed import Workers
 from transduce.training.finish import finish
-from transduce.training.folder import (
-    check_space,
-    clear_leftovers,
-    disk_error,
-    locked,
-    make_room,
-)
+from transduce.training.folder import check_space, clear_leftovers, disk_error, locked, make_room
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
 from transduce.training.parallel import learner
 from transduce.training.resume import basis, go_on
-from transduce.training.settings import (
-    RunSettings,
-    with_absolute_paths,
-)
+from transduce.training.settings import RunSettings, with_absolute_paths
 from transduce.training.start import Start, with_own_tokenizer
 from transduce.training.tensorboard import TensorBoard
 from transduce.training.together import describe_workers, prepare_together, validate_together

@@ -15,17 +15,10 @@ from transduce.errors import UsageError
 from transduce.training.composition import Run, TrainingResult
 from transduce.training.deterministic import deterministic
 from transduce.training.distributed import Workers, joined
-from transduce.training.folder import (
-    check_room,
-)
+from transduce.training.folder import check_room
 from transduce.training.log import RunLog
 from transduce.training.resume import changes
-from transduce.training.settings import (
-    check_sections,
-    expand,
-    resolve,
-    stored_settings,
-)
+from transduce.training.settings import check_sections, expand, resolve, stored_settings
 from transduce.training.start import start_of
 from transduce.training.tensorboard import check_tensorboard
 
