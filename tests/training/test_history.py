@@ -32,17 +32,15 @@ STRAIGHT = [
 ]
 
 
-def _cut(*, says_where: bool) -> list[dict[str, Any]]:
+def _cut() -> list[dict[str, Any]]:
     """The log of the same run, killed after update 150 and resumed from the checkpoint of 100."""
     lost = [report(step, 77.0, target_tokens_per_second=1.0) for step in range(101, 151)]
-    resume = [{"event": "resume", "time": 1500.0, "step": 100}] if says_where else []
-    return [*STRAIGHT[:4], *lost, {**START, "time": 1490.0}, *resume, *STRAIGHT[4:]]
+    return [*STRAIGHT[:4], *lost, {**START, "time": 1490.0}, *STRAIGHT[4:]]
 
 
-@pytest.mark.parametrize("says_where", [True, False])
-def test_what_was_trained_again_replaces_what_was_lost(tmp_path: Path, says_where: bool) -> None:
+def test_what_was_trained_again_replaces_what_was_lost(tmp_path: Path) -> None:
     straight = read_run(write_run(tmp_path / "straight", *STRAIGHT))
-    cut = read_run(write_run(tmp_path / "cut", *_cut(says_where=says_where)))
+    cut = read_run(write_run(tmp_path / "cut", *_cut()))
     assert cut.starts == 2
     for curve in CURVES:
         assert straight.curve(curve)
@@ -51,16 +49,6 @@ def test_what_was_trained_again_replaces_what_was_lost(tmp_path: Path, says_wher
     differing = {"run", "starts"}
     one, other = straight.summary(), cut.summary()
     assert {n for n in one if one[n] != other[n]} == differing
-
-
-def test_reports_at_other_updates_of_a_lost_branch_are_gone(tmp_path: Path) -> None:
-    # Reports every 10 updates before, every 50 after: without the resume event 110 to 140 would stay.
-    lost = [report(step, 77.0) for step in range(110, 160, 10)]
-    log = [START, report(100, 5.0), validation(100, 4.0), *lost, START]
-    log += [{"event": "resume", "time": 1.0, "step": 100}, report(150, 3.0)]
-    run = read_run(write_run(tmp_path / "run", *log))
-    assert run.curve("training") == [(100.0, 5.0), (150.0, 3.0)]
-    assert run.curve("validation") == [(100.0, 4.0)]  # of the checkpoint itself
 
 
 def test_a_log_can_break_off_at_any_byte(tmp_path: Path) -> None:
@@ -91,7 +79,7 @@ def test_a_log_can_break_off_at_any_byte(tmp_path: Path) -> None:
         b'{"event": "train"}',
         b"[" * 9999,
         b'{"event": "end", "step": "9"}',
-        b'{"event": "resume", "step": true}',
+        b'{"event": "validation", "step": true}',
         b'{"event": "train", "step": 1.5}',
     ],
 )
@@ -148,7 +136,7 @@ def test_the_best_is_the_highest_bleu_and_the_lowest_loss_first_reached(tmp_path
 def test_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = write_run(tmp_path / "ended", *STRAIGHT)
     stopped = write_run(tmp_path / "stopped", *STRAIGHT[:4], end(100, "stopped by SIGTERM"))
-    again = write_run(tmp_path / "again", *STRAIGHT, START, {"event": "resume", "time": 1.0, "step": 200})
+    again = write_run(tmp_path / "again", *STRAIGHT, START)
     states = {path.name: read_run(path).state for path in (ended, stopped, again)}
     assert states == {"ended": "finished", "stopped": "stopped", "again": "failed"}
     assert read_run(stopped).reason == "stopped by SIGTERM"
@@ -218,7 +206,7 @@ def test_runs_are_found_where_they_are(tmp_path: Path) -> None:
 def test_the_next_line_after_a_half_one_stands_alone(tmp_path: Path) -> None:
     folder = write_run(tmp_path / "run", START, tail='{"event": "train", "note": "gr\u00f6'.encode()[:-1])
     log = RunLog(folder / "log.jsonl", quiet=True)
-    log.write("resume", {"step": 3})
+    log.write("start", {})
     log.write("train", {"step": 4, "nll": 2.0})
     run = read_run(folder)
     assert (run.damaged, run.curve("training")) == (1, [(4.0, 2.0)])

@@ -23,7 +23,7 @@ BY = ("updates", "seconds", "tokens")
 CURVES = {"training": ("train", "nll"), "validation": ("validation", "loss"), "bleu": ("validation", "bleu")}
 _SIGNAL = "stopped by "
 _NEVER_ENTERED = ("checkpoints", "data", "tensorboard")
-_WITH_STEP = ("train", "validation", "end", "resume")
+_WITH_STEP = ("train", "validation", "end")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,11 +191,9 @@ def read_run(folder: str | Path) -> Run:
         if event["event"] == "start":
             start, starts, anew = event, starts + 1, True
             kept = [entry for entry in kept if entry["event"] != "end"]  # it was not the end
-        elif event["event"] == "resume":
-            kept, anew = _before(kept, event["step"] + 1), False
         elif "step" in event:
-            if anew and event["event"] != "end":  # a log that does not say where the run went on
-                kept = _before(kept, event["step"])
+            if anew and event["event"] != "end":  # what a run does again replaces what it did before
+                kept = [entry for entry in kept if entry["step"] < event["step"]]
             anew = False
             kept.append(event)
     return Run(
@@ -212,10 +210,6 @@ def read_run(folder: str | Path) -> Run:
 def printable(name: str) -> str:
     """The name as it can be shown in one line, with a question mark for whatever cannot be printed."""
     return "".join(c if c.isprintable() else "?" for c in name)
-
-
-def _before(entries: list[Entry], step: int) -> list[Entry]:
-    return [entry for entry in entries if entry["step"] < step]
 
 
 def _events(content: bytes) -> Iterator[Entry | None]:
