@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
+from toy import trained
 
 from transduce.errors import TrainingError
 from transduce.training.checkpoint import Checkpoints
@@ -16,24 +17,12 @@ from transduce.training.config import TrainingConfig
 from transduce.training.optimizer import adam
 
 
-def _trained(seed: int = 1, steps: int = 3) -> tuple[nn.Module, torch.optim.Optimizer]:
-    torch.manual_seed(seed)
-    model = nn.Linear(3, 2)
-    optimizer = adam(model, TrainingConfig())
-    for _ in range(steps):
-        model(torch.randn(4, 3)).square().sum().backward()
-        optimizer.param_groups[0]["lr"] = 0.1
-        optimizer.step()
-        optimizer.zero_grad()
-    return model, optimizer
-
-
 def test_everything_comes_back(tmp_path: Path) -> None:
-    model, optimizer = _trained()
+    model, optimizer = trained()
     store = Checkpoints(tmp_path / "c", keep=2)
     path = store.save(3, model, optimizer, {"progress": {"step": 3}})
     random = torch.rand(5)
-    other, other_optimizer = _trained(seed=9, steps=1)
+    other, other_optimizer = trained(seed=9, steps=1)
     state = store.restore(path, other, other_optimizer)
     assert state["progress"] == {"step": 3}
     assert torch.equal(torch.rand(5), random)
@@ -46,7 +35,7 @@ def test_everything_comes_back(tmp_path: Path) -> None:
 def test_a_failing_disk_leaves_the_older_checkpoint_and_no_rubbish(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, optimizer = _trained()
+    model, optimizer = trained()
     store = Checkpoints(tmp_path / "c", keep=2)
     old = store.save(3, model, optimizer, {})
 
@@ -71,7 +60,7 @@ def test_half_written_folders_are_not_checkpoints(tmp_path: Path) -> None:
 
 
 def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
-    model, optimizer = _trained()
+    model, optimizer = trained()
     store = Checkpoints(tmp_path, keep=2)
     for step in (10, 20, 30, 40):
         store.save(step, model, optimizer, {})
@@ -80,7 +69,7 @@ def test_the_newest_and_the_best_are_kept(tmp_path: Path) -> None:
 
 
 def test_damage_and_strangers_are_named(tmp_path: Path) -> None:
-    model, optimizer = _trained()
+    model, optimizer = trained()
     store = Checkpoints(tmp_path, keep=2)
     path = store.save(1, model, optimizer, {})
     stranger = nn.Linear(4, 2)
@@ -93,7 +82,7 @@ def test_damage_and_strangers_are_named(tmp_path: Path) -> None:
 
 
 def test_no_pickle_anywhere(tmp_path: Path) -> None:
-    model, optimizer = _trained()
+    model, optimizer = trained()
     path = Checkpoints(tmp_path, keep=2).save(1, model, optimizer, {})
     assert sorted(p.name for p in path.iterdir()) == [
         "model.safetensors",

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy import toy_settings, write_toy
+from toy import toy_call, toy_settings, write_toy
 
 from transduce.cli.main import main
 from transduce.errors import TrainingError
@@ -100,16 +100,9 @@ def test_looking_changes_nothing(small_model: Callable[..., Transformer]) -> Non
 
 
 def _toy(folder: Path, **training: Any) -> dict[str, Any]:
-    source, target = write_toy(folder, 200)
-    how = {
-        "save_every": 2,
-        "valid_every": 1000,
-        "report_every": 1,
-        "max_steps": 8,
-        "valid_lines": 1,
-        **training,
-    }
-    return {"source": source, "target": target, "settings": toy_settings(**how)}
+    call = toy_call(folder, **{"max_steps": 8, **training})
+    del call["stream"]  # these tests read what is said
+    return call
 
 
 def _events(folder: Path, event: str) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from toy import Said, toy_settings, write_toy
+from toy import toy_call, toy_settings, write_toy
 
 from transduce import machine
 from transduce.cli.main import main
@@ -260,16 +260,7 @@ def test_what_counts_as_out_of_memory(error: Exception, is_one: bool) -> None:
 
 
 def _toy(folder: Path, **training: Any) -> dict[str, Any]:
-    source, target = write_toy(folder, 200)
-    how = {
-        "save_every": 4,
-        "valid_every": 1000,
-        "report_every": 2,
-        "max_steps": 6,
-        "valid_lines": 1,
-        **training,
-    }
-    return {"source": source, "target": target, "settings": toy_settings(**how), "stream": Said()}
+    return toy_call(folder, **{"save_every": 4, "report_every": 2, "max_steps": 6, **training})
 
 
 def test_the_trial_comes_before_step_1_and_changes_no_bit(

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import random
 from pathlib import Path
 from typing import Any
+
+import torch
+from torch import nn
+
+from transduce.training.config import TrainingConfig
+from transduce.training.optimizer import adam
 
 ENGLISH = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
 GERMAN = ["eins", "zwei", "drei", "vier", "fünf", "sechs", "sieben", "acht", "neun"]
@@ -40,3 +47,30 @@ class Said(io.StringIO):
     """What a run says, in memory: all that the type of an open text file asks for."""
 
     mode, name = "w", "said"
+
+
+def toy_call(folder: Path, **training: Any) -> dict[str, Any]:
+    """What `train` is called with for a run of a second or two that saves at every other update."""
+    source, target = write_toy(folder, 200)
+    how = {
+        "save_every": 2, "valid_every": 1000, "report_every": 1, "max_steps": 5, "valid_lines": 1, **training,
+    }  # fmt: skip
+    return {"source": source, "target": target, "settings": toy_settings(**how), "stream": Said()}
+
+
+def digest(folder: Path) -> dict[str, str]:
+    """The sha256 of each file in ``folder``."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+
+
+def trained(seed: int = 1, steps: int = 3) -> tuple[nn.Module, torch.optim.Optimizer]:
+    """The smallest model that has weights and moments worth saving, and its optimizer."""
+    torch.manual_seed(seed)
+    model = nn.Linear(3, 2)
+    optimizer = adam(model, TrainingConfig())
+    for _ in range(steps):
+        model(torch.randn(4, 3)).square().sum().backward()
+        optimizer.param_groups[0]["lr"] = 0.1
+        optimizer.step()
+        optimizer.zero_grad()
+    return model, optimizer
