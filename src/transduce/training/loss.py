@@ -54,8 +54,8 @@ def smoothed_cross_entropy(
 
 
 def plain_smoothed_cross_entropy(
-    logits: Float[Tensor, "tokens vocabulary"], targets: Int[Tensor, tokens], smoothing: float
-) -> Float[Tensor, tokens]:
+    logits: Float[Tensor, "tokens vocabulary"], targets: Int[Tensor, " tokens"], smoothing: float
+) -> Float[Tensor, " tokens"]:
     """The same written plainly, per token: the oracle, and what scores given translations."""
     log_p = logits.float().log_softmax(-1)
     other = smoothing / (logits.shape[-1] - 1)
