@@ -176,7 +176,7 @@ def test_an_interrupt_is_one_line_and_leaves_what_was_there(
 
 
 def test_a_long_run_says_how_far_it_is(model: str, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.setattr(command, "REPORT_EVERY", 0.0)
+    monkeypatch.setattr("transduce.cli.progress.REPORT_EVERY", 0.0)
     Path("in").write_text("ab\n" * 3)
     assert main(["translate", model, "--input", "in", "--beam", "1", "--max-extra", "1"]) == 0
     assert "3 lines translated" in capsys.readouterr().err

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import json
 import sys
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.progress import Progress
+from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
 
 # Lines that are held at a time: enough to sort by length, and any file fits into memory.
 CHUNK = 10_000
-# A run that is not watched on a terminal says how far it is, so often (in seconds).
-REPORT_EVERY = 60.0
 
 
 def translate(  # noqa: PLR0913 - a command's parameters are its flags
@@ -67,7 +63,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         raise UsageError(
             f"--n-best {n_best} gives several outputs a line; add --json to have them as JSON lines"
         )
-    _check_output(output_file, input_file)
+    check_output(output_file, input_file)
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
@@ -89,7 +85,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
     lines, first = read_lines(input_file), 1
-    with _opened(output_file) as output, _Progress(input_file, quiet=asked) as progress:
+    with opened(output_file) as output, Progress(input_file, "translated", quiet=asked) as progress:
         while chunk := list(itertools.islice(lines, size)):
             translations = translator.translate_detailed(
                 chunk, first_line=first, progress=progress.within_chunk, **options
@@ -116,96 +112,3 @@ def _line(number: int, line: str, translation: Translation, *, as_json: bool, sc
         score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
         return f"{score}\t{translation.text}\n"
     return translation.text + "\n"
-
-
-def _check_output(path: str, source: str) -> None:
-    """Nothing; refuses before the work starts what could not be written at its end."""
-    if path == "-":
-        return
-    if not Path(path).parent.is_dir():
-        raise UsageError(f"{path}: there is no folder {Path(path).parent}; make it first")
-    if Path(path).is_dir():
-        raise UsageError(f"{path}: is a folder; name a file in it")
-    from transduce.files import same_file
-
-    if same_file(path, source):
-        raise UsageError(f"{path}: is the input as well; name another --output")
-    if Path(path).suffix == ".zst":
-        raise UsageError(
-            f"{path}: .zst is read but not written; name the output .gz, or pipe it through zstd"
-        )
-
-
-@contextmanager
-def _opened(path: str) -> Iterator[IO[bytes]]:
-    """Where the bytes go: standard output, or a file that appears only when it is complete."""
-    if path == "-":
-        yield sys.stdout.buffer
-        return
-    from transduce.files import atomic_writer
-
-    with atomic_writer(path) as raw:
-        if Path(path).suffix != ".gz":
-            yield raw
-            return
-        # Neither name nor time go into the file, so equal text gives equal bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
-            yield file  # type: ignore[misc]
-
-
-class _Progress:
-    """How far the run is: a bar where standard error is a terminal, else a line now and then."""
-
-    def __init__(self, path: str, *, quiet: bool) -> None:
-        self.lines, self.total, self.quiet = 0, 0, quiet
-        self.began = self.reported = time.monotonic()
-        self.bar: Any = None
-        if not quiet and sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            if path != "-" and Path(path).suffix not in (".gz", ".zst"):
-                from transduce.data.lines import count_lines
-
-                self.total = count_lines(path)
-            speed = TextColumn("{task.fields[speed]:.0f} lines/s")
-            columns = (
-                TextColumn("translated"),
-                BarColumn(),
-                MofNCompleteColumn(),
-                speed,
-                TimeRemainingColumn(),
-            )
-            self.bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task("", total=self.total or None, speed=0.0)
-
-    def __enter__(self) -> _Progress:
-        if self.bar is not None:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()
-
-    def say(self, text: str) -> None:
-        """Nothing; the line stands on standard error, above the bar if there is one."""
-        if self.bar is None:
-            print(text, file=sys.stderr)
-        else:
-            self.bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
-
-    def within_chunk(self, done: int, _: int) -> None:
-        """Nothing; shows that ``done`` more lines than the finished chunks' are translated."""
-        now, lines = time.monotonic(), self.lines + done
-        speed = lines / max(now - self.began, 1e-9)
-        if self.bar is not None:
-            self.bar.update(self.task, completed=lines, speed=speed)
-        elif not self.quiet and now - self.reported >= REPORT_EVERY:
-            self.reported = now
-            self.say(f"{lines:,} lines translated, {speed:.0f} lines/s")
-
-    def finished(self, lines: int) -> None:
-        """Nothing; a chunk of so many lines is written."""
-        self.lines += lines
-        self.within_chunk(0, 0)
