@@ -18,6 +18,8 @@ from torch import Tensor
 from transduce.decoding.back_trace import Ended, Record, back_trace
 from transduce.decoding.candidates import Candidates, continuations
 from transduce.decoding.config import SearchOptions
+from transduce.decoding.guide import Guide
+from transduce.decoding.guided import guided_continuations
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
 from transduce.errors import TransduceError
 
@@ -84,6 +86,7 @@ def beam_search(
     start_id: int,
     eos_id: int,
     forbidden: Sequence[int] = (),
+    guide: Guide | None = None,
 ) -> list[list[Hypothesis]]:
     """The ``options.n_best`` best outputs of each sentence, best first (fewer where fewer ended).
 
@@ -91,8 +94,9 @@ def beam_search(
     sentence next to each other; sentences that are done disappear from the rows. ``max_lengths`` bounds the
     tokens of each sentence's output, the end included, on the device where the search runs. If nothing ended
     within the limit, the best that are alive are given, scored alike and marked ``truncated``. The ids in
-    ``forbidden`` have no probability. Scores that tie within 1e-6 are ranked by the lower token, then by the
-    better parent. Raises TransduceError where the step's logits are not finite.
+    ``forbidden`` have no probability; the ``guide`` says what else may not follow. Scores that tie within
+    1e-6 are ranked by the lower token, then by the better parent. Raises TransduceError where the step's
+    logits are not finite.
     """
     assert eos_id not in forbidden
     if not len(max_lengths):
@@ -100,23 +104,28 @@ def beam_search(
     assert int(max_lengths.min()) >= 1
     never = torch.tensor(tuple(forbidden), dtype=torch.long, device=max_lengths.device)
     with torch.inference_mode():
-        return _search(step, state, max_lengths, _Rules(options, start_id, eos_id, never))
+        return _search(step, state, max_lengths, _Rules(options, start_id, eos_id, never), guide)
 
 
-def _search(step: Step[S], state: S, limits: Tensor, rules: _Rules) -> list[list[Hypothesis]]:
+def _search(
+    step: Step[S], state: S, limits: Tensor, rules: _Rules, guide: Guide | None
+) -> list[list[Hypothesis]]:
     options = rules.options
     batch = _opening(limits, rules)
     results = Ended.none(len(limits), options.n_best, batch.log_p)
     history: list[Record] = []
     for length in range(1, int(limits.max()) + 1):
         logits, state = step(batch.tokens.flatten(), state)
-        best, usable = continuations(
-            logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits,
-            batch.log_p,
-            beam=options.beam,
-            never=rules.never,
-            not_yet=rules.eos_id if length <= options.min_length else None,
-        )
+        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+        not_yet = rules.eos_id if length <= options.min_length else None
+        if guide is None:
+            best, usable = continuations(
+                logits, batch.log_p, beam=options.beam, never=rules.never, not_yet=not_yet
+            )
+        else:
+            best, usable = guided_continuations(
+                logits, batch.log_p, guide, beam=options.beam, never=rules.never, not_yet=not_yet
+            )
         slots = batch.log_p.shape[1]
         batch = _advanced(batch, best, length, rules)
         history.append(Record(batch.sentences, batch.tokens, batch.parents, batch.log_p))
@@ -126,14 +135,18 @@ def _search(step: Step[S], state: S, limits: Tensor, rules: _Rules) -> list[list
             break
         # A sentence that is done stays as dead rows until it is worth taking out.
         batch = replace(batch, log_p=batch.log_p.masked_fill(~is_open[:, None], _NEVER))
+        keep = None
         if len(is_open) - open_count >= _DONE_SHARE * len(is_open) and open_count < len(is_open):
             results.store(batch.sentences, batch.ended)
             keep = is_open.nonzero().squeeze(1)
             batch = batch.kept(keep)
-            state = state.rows((keep[:, None] * slots + batch.parents).flatten(), keep)
-        elif not in_order:
-            first = torch.arange(len(is_open), device=limits.device)[:, None] * slots
-            state = state.rows((first + batch.parents).flatten())
+        if keep is not None or not in_order or guide is not None:
+            stay = torch.arange(len(is_open), device=limits.device) if keep is None else keep
+            rows = (stay[:, None] * slots + batch.parents).flatten()
+            if keep is not None or not in_order:
+                state = state.rows(rows, keep)
+            if guide is not None:
+                guide = guide.extended(rows, batch.tokens.flatten())
     results.store(batch.sentences, batch.ended)
     return back_trace(history, results, limits, options, rules.eos_id)
 

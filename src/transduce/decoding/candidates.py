@@ -80,10 +80,23 @@ def continuations(
     chosen either, but keeps its probability. A beam of 1 has one candidate: greedy search. Otherwise an end
     for every hypothesis may be among the candidates and there are still enough to fill the beam.
     """
-    slots, vocabulary = alive.shape[1], logits.shape[1]
     if len(never):
         logits.index_fill_(1, never, _NEVER)
     gains, tokens, usable = _best_gains(logits, beam, not_yet, alive.dtype)
+    best = ranked(gains, tokens, alive, beam=beam, vocabulary=logits.shape[1])
+    return best, (usable.view_as(alive) | (alive == _NEVER)).all()
+
+
+def ranked(
+    gains: Float[Tensor, "rows count"],
+    tokens: Int[Tensor, "rows count"],
+    alive: Float[Tensor, "sentences slots"],
+    *,
+    beam: int,
+    vocabulary: int,
+) -> Candidates:
+    """The 2 x ``beam`` best of each sentence's ``tokens`` that add ``gains`` to its hypotheses' log P."""
+    slots = alive.shape[1]
     shape = len(alive), slots, tokens.shape[1]
     dead = alive == _NEVER
     log_p = torch.where(dead[:, :, None], _NEVER, alive[:, :, None] + gains.view(shape)).flatten(1)
@@ -95,7 +108,7 @@ def continuations(
     if missing > 0:  # a vocabulary smaller than the beam
         log_p = pad(best.log_p, (0, missing), value=_NEVER)
         best = Candidates(log_p, pad(best.tokens, (0, missing)), pad(best.parents, (0, missing)))
-    return best, (usable.view_as(alive) | dead).all()
+    return best
 
 
 def _best_gains(

@@ -1,0 +1,81 @@
+"""What looks at the tokens chosen so far and says what may follow: a prefix, repetition guards, terms.
+
+A guide is handed to a search or a sampler beside the state. None is the default, and costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+NEVER = float("-inf")
+Own = TypeVar("Own")
+
+
+@runtime_checkable
+class Guide(Protocol):
+    """A value with one row per hypothesis, in the order of the search's rows: at first, one per sentence."""
+
+    def guided(self, log_p: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """log P of each row's next token as the guide will have it; ``log_p`` itself is not changed.
+
+        Minus infinity forbids a token. The others keep what they have, so that a sum of them is still the
+        model's; a guide that favours or disfavours tokens normalises instead. Nothing may exceed 0: a search
+        stops when nothing alive can win, and counts on log P never rising.
+        """
+        ...
+
+    def extended(self: Own, rows: Int[Tensor, " new"], tokens: Int[Tensor, " new"]) -> Own:
+        """The guide whose row i is this one's ``rows[i]`` with ``tokens[i]`` chosen after it.
+
+        Rows of a sentence that is done, or that have probability 0, come along with any token.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Guides:
+    """Several guides as one, asked in their order; one that would leave a row nothing is ignored there."""
+
+    members: tuple[Guide, ...]
+
+    def guided(self, log_p: Float[Tensor, "rows vocabulary"]) -> Float[Tensor, "rows vocabulary"]:
+        """See `Guide.guided`."""
+        for guide in self.members:
+            changed = guide.guided(log_p)
+            if changed is not log_p:
+                nothing_left = changed.amax(1, keepdim=True) == NEVER
+                log_p = torch.where(nothing_left, log_p, changed)
+        return log_p
+
+    def extended(self, rows: Int[Tensor, " new"], tokens: Int[Tensor, " new"]) -> Guides:
+        """See `Guide.extended`."""
+        return Guides(tuple(guide.extended(rows, tokens) for guide in self.members))
+
+
+def together(guides: Sequence[Guide]) -> Guides | None:
+    """One guide of several, those that have the last word first; None of none."""
+    return Guides(tuple(guides)) if guides else None
+
+
+def guided_log_p(
+    logits: Float[Tensor, "rows vocabulary"],
+    guide: Guide,
+    *,
+    never: Int[Tensor, " ids"],
+    not_yet: int | None = None,
+) -> Float[Tensor, "rows vocabulary"]:
+    """log P of each row's next token, guided.
+
+    The ids ``never`` are taken out before the softmax; the id ``not_yet`` is forbidden but keeps its share.
+    A row that is not finite, or has probability nowhere, has NaN. ``logits`` is overwritten.
+    """
+    log_p = logits.index_fill_(1, never, NEVER).log_softmax(1)
+    if not_yet is not None:
+        log_p[:, not_yet] = NEVER
+    return Guides((guide,)).guided(log_p)
