@@ -15,6 +15,8 @@ calls = (
     lambda: train(sys.argv[1], source=3, target="x"),
     lambda: Translator(tiny_bundle()).translate(["a", 3]),
     lambda: Transformer(None),
+    lambda: Translator(tiny_bundle()).score(["ab"]),
+    lambda: Translator(tiny_bundle()).score([("a", "b"), ("a", 3)]),
 )
 for call in calls:
     try:
@@ -36,5 +38,7 @@ def test_each_is_refused_with_what_was_expected(tmp_path: Path) -> None:
         "UsageError: source is 3; it must be the name of a file, or a list of names",
         "UsageError: line 2 is 3, not a string; translate takes a list of strings",
         "TypeError: a Transformer is made of a ModelConfig, not None; see ModelConfig.named",
+        "UsageError: pair 1 is 'ab'; score takes a list of (source, target)",
+        "UsageError: pair 2 is ('a', 3); score takes a list of (source, target)",
     ]
     assert not (tmp_path / "run").exists()

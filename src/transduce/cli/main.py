@@ -25,6 +25,7 @@ from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
 from transduce.cli.evaluate import evaluate
 from transduce.cli.runs import runs
+from transduce.cli.score import score
 from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.errors import TransduceError
@@ -43,6 +44,11 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         "Score a translator, or a file of translations.",
         evaluate,
         "evaluate model --source test.en --reference test.de",
+    ),
+    "score": (
+        "Say how probable given translations are.",
+        score,
+        "score model --source in.en --target in.de > scores.tsv",
     ),
     "average": (
         "Average checkpoints into one model.",

@@ -20,8 +20,7 @@ from transduce.decoding.candidates import Candidates, continuations
 from transduce.decoding.config import SearchOptions
 from transduce.decoding.guide import Guide
 from transduce.decoding.guided import guided_continuations
-from transduce.decoding.hypothesis import Hypothesis, length_penalty
-from transduce.errors import TransduceError
+from transduce.decoding.hypothesis import Hypothesis, length_penalty, not_finite
 
 _NEVER = float("-inf")
 # Sentences that are done are taken out of the batch once they are this share of it: doing so copies the rest.
@@ -188,8 +187,5 @@ def _look(batch: _Batch, is_open: Tensor, usable: Tensor, slots: int, length: in
     in_order = (batch.parents == torch.arange(beam, device=batch.parents.device)).all()
     open_count, fine, still = torch.stack([is_open.sum(), usable.long(), in_order.long()]).tolist()
     if not fine:
-        raise TransduceError(
-            f"the model's scores for output token {length} are not finite numbers; its weights are damaged, "
-            "or its training had diverged: use an earlier checkpoint"
-        )
+        raise not_finite(length)
     return int(open_count), bool(still) and slots == beam

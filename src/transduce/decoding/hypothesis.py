@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transduce.errors import TransduceError
+
 
 def length_penalty(length: int, alpha: float) -> float:
     """((5 + length) / 6) ^ alpha, by which log P is divided; ``length`` counts the end, not the start.
@@ -32,6 +34,14 @@ class Hypothesis:
     def length(self) -> int:
         """The number of tokens that the length penalty counts."""
         return len(self.tokens)
+
+
+def not_finite(token: int) -> TransduceError:
+    """The error for scores of the ``token``-th token of an output that are no numbers."""
+    return TransduceError(
+        f"the model's scores for output token {token} are not finite numbers; its weights are damaged, "
+        "or its training had diverged: use an earlier checkpoint"
+    )
 
 
 def explain_score(log_probability: float, length: int, alpha: float) -> str:

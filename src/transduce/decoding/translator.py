@@ -18,14 +18,19 @@ from transduce.bundle import Bundle, load_bundle
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pairs
+from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
 from transduce.decoding.sources import read_sources
 from transduce.decoding.translation import Translation, assemble, unusual
 from transduce.errors import UsageError
 from transduce.model.cache import DecoderState
+from transduce.model.config import OUTPUT_RESERVE
 
 Progress = Callable[[int, int], None]
 # Sentences x beam x tokens of the longest, when nothing is said: where a step no longer gains from more rows.
 BATCH_TOKENS = {"cpu": 8_192, "cuda": 131_072, "mps": 32_768}
+# Logits that force-decoding holds at a time.
+FORCED_LOGITS = {"cpu": 1 << 25, "cuda": 1 << 29, "mps": 1 << 27}
 
 
 class Translator:
@@ -116,23 +121,96 @@ class Translator:
             for line, (source, outputs) in enumerate(zip(sources, found, strict=True), first_line)
         ]
 
+    def score(
+        self,
+        pairs: Sequence[tuple[str, Target]],
+        *,
+        long_lines: str = "split",
+        batch_tokens: int = 0,
+        progress: Progress | None = None,
+        first_line: int = 1,
+    ) -> list[PairScore]:
+        """How probable each target is as a translation of its source, in their order, token by token.
+
+        A target is a text, or the tokens of an `Alternative`, which may be subwords that its text alone would
+        not give. ``batch_tokens`` bounds pairs x tokens of the longest in a batch (0: chosen); ``long_lines``
+        says what becomes of a side that is longer than the model takes: split sentence by sentence where
+        both have as many (else cut off, with a warning), truncate, or error, which raises DataError.
+        """
+        check_pairs(pairs, long_lines=long_lines, batch_tokens=batch_tokens, first_line=first_line)
+        most = self._model.config.max_length
+        read = read_pairs(
+            pairs,
+            self.bundle.tokenizer,
+            limits=Limits(most, most + OUTPUT_RESERVE),
+            long_lines=long_lines,
+            first_line=first_line,
+        )
+        places = [(line, part) for line, parts in enumerate(read) for part in range(len(parts.sources))]
+        found: list[list[list[float]]] = [[[] for _ in parts.sources] for parts in read]
+        lengths = [max(len(read[i].sources[part]), len(read[i].targets[part])) for i, part in places]
+        logits = FORCED_LOGITS[torch.device(self.device).type]
+        budget = batch_tokens or min(self._budget(), logits // self._model.config.vocabulary)
+        done = 0
+        with self._ready():
+            for batch in batches(lengths, budget, 1):
+                chosen = [places[i] for i in batch]
+                gains = self.force_decode(
+                    [read[line].sources[part] for line, part in chosen],
+                    [read[line].targets[part] for line, part in chosen],
+                )
+                for (line, part), gain in zip(chosen, gains, strict=True):
+                    found[line][part] = gain
+                done += len(batch)
+                if progress is not None:
+                    progress(len(read) * done // len(places), len(read))
+        return [assemble_score(parts, gains) for parts, gains in zip(read, found, strict=True)]
+
+    def force_decode(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
+        """Log P of each token of each target (ids as the search gives them), decoded as one batch."""
+        config = self._model.config
+        target_in, target_out = shifted(targets, config.start_id, config.pad_id)
+        with self._inference():
+            state = self._model.start(self._padded(sources))
+            logits, _ = self._model.decode(target_in.to(self.device), state)
+            return token_log_probabilities(
+                logits, target_out.to(self.device), [len(target) for target in targets], self._forbidden
+            )
+
     def search(self, ids: Sequence[Sequence[int]], options: TranslationOptions) -> list[list[Hypothesis]]:
         """The best outputs of each source (ids without the end), searched as one batch."""
         config = self._model.config
-        rows = [torch.tensor([*source, config.eos_id]) for source in ids]
-        source = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id)
         limits = torch.tensor([len(source) + options.max_extra for source in ids], device=self.device)
-        kind = torch.device(self.device).type
-        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
+        with self._inference():
             return beam_search(
                 self._step,
-                self._model.start(source.to(self.device)),
+                self._model.start(self._padded(ids)),
                 max_lengths=limits,
                 options=options.search,
                 start_id=config.start_id,
                 eos_id=config.eos_id,
-                forbidden=sorted({config.pad_id, config.bos_id, config.unk_id}),
+                forbidden=self._forbidden,
             )
+
+    @property
+    def _forbidden(self) -> list[int]:
+        """The ids that no output holds."""
+        config = self._model.config
+        return sorted({config.pad_id, config.bos_id, config.unk_id})
+
+    def _padded(self, ids: Sequence[Sequence[int]]) -> Int[Tensor, "sentences source"]:
+        """Sources as one batch on the device, the end after each."""
+        config = self._model.config
+        rows = [torch.tensor([*source, config.eos_id]) for source in ids]
+        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id)
+        return padded.to(self.device)
+
+    @contextmanager
+    def _inference(self) -> Iterator[None]:
+        """No gradients, and the precision that was asked for."""
+        kind = torch.device(self.device).type
+        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
+            yield
 
     def _step(
         self, tokens: Int[Tensor, " rows"], state: DecoderState
