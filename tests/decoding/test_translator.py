@@ -13,6 +13,7 @@ from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
 from transduce import machine
 from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from transduce.decoding.asked import Asked
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
 from transduce.decoding.translation import Translation, unusual
@@ -36,7 +37,9 @@ class Echo(Translator):
         super().__init__(tiny_bundle(**settings))
         self.searched: list[list[int]] = []
 
-    def search(self, ids: Sequence[Sequence[int]], options: TranslationOptions) -> list[list[Hypothesis]]:
+    def search(
+        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked] = ()
+    ) -> list[list[Hypothesis]]:
         self.searched += [list(source) for source in ids]
         return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.beside import Beside
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
@@ -51,6 +52,21 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool,
         typer.Option("--flag-unusual", help="Warn of outputs that copy the source or repeat themselves."),
     ] = False,
+    prefix_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="How each output is to begin: one line for each of the input, maybe empty."
+        ),
+    ] = None,
+    prefix_factor: Annotated[
+        float, typer.Option(help="inf: prefixes are kept; else how many times likelier they become.")
+    ] = float("inf"),
+    no_repeat_ngram: Annotated[
+        int, typer.Option(help="No so many tokens in a row twice in an output; 0: off.")
+    ] = 0,
+    repetition_penalty: Annotated[
+        float, typer.Option(help="Exponent on the probability of tokens that came already; 1: off.")
+    ] = 1.0,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -63,7 +79,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         raise UsageError(
             f"--n-best {n_best} gives several outputs a line; add --json to have them as JSON lines"
         )
-    check_output(output_file, input_file)
+    check_output(output_file, input_file, *([] if prefix_file is None else [prefix_file]))
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
@@ -78,8 +94,12 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "batch_tokens": batch_tokens,
         "long_lines": long_lines,
         "flag_unusual": flag_unusual,
+        "prefix_factor": prefix_factor,
+        "no_repeat_ngram": no_repeat_ngram,
+        "repetition_penalty": repetition_penalty,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
+    prefixes = Beside(prefix_file, input_file, "--prefix-file")
     machine.tune_allocator()
     translator = Translator.load(model, device=device, precision=precision, threads=threads)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
@@ -88,7 +108,11 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     with opened(output_file) as output, Progress(input_file, "translated", quiet=asked) as progress:
         while chunk := list(itertools.islice(lines, size)):
             translations = translator.translate_detailed(
-                chunk, first_line=first, progress=progress.within_chunk, **options
+                chunk,
+                first_line=first,
+                progress=progress.within_chunk,
+                prefixes=prefixes.take(len(chunk), lines),
+                **options,
             )
             for number, (line, translation) in enumerate(zip(chunk, translations, strict=True), first):
                 for warning in translation.warnings:
@@ -100,6 +124,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
             output.flush()
             first += len(chunk)
             progress.finished(len(chunk))
+        prefixes.finish()
 
 
 def _line(number: int, line: str, translation: Translation, *, as_json: bool, scores: bool) -> str:

@@ -45,6 +45,11 @@ class TranslationOptions:
     choice to the device. ``long_lines`` says what becomes of a line with more tokens than the model is meant
     for: split at sentence ends, truncate, or error. ``flag_unusual`` adds a warning to outputs that look like
     a copy of the source or like endless repetition; it changes no output.
+
+    ``prefix_factor`` is for lines that come with a prefix: infinity keeps it, a finite factor makes the
+    tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
+    output has already (0: off). ``repetition_penalty`` raises the probability of a token that the output has
+    already to this power (1: off).
     """
 
     beam: int = 4
@@ -55,6 +60,9 @@ class TranslationOptions:
     batch_tokens: int = 0
     long_lines: str = "split"
     flag_unusual: bool = False
+    prefix_factor: float = math.inf
+    no_repeat_ngram: int = 0
+    repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses
@@ -64,6 +72,16 @@ class TranslationOptions:
             raise UsageError(f"batch_tokens is {self.batch_tokens}; use 0 to have it chosen")
         if self.long_lines not in LONG_LINES:
             raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
+        if not self.prefix_factor >= 1:
+            raise UsageError(
+                f"prefix_factor is {self.prefix_factor}; it must be 1 or more, or inf to keep prefixes"
+            )
+        if self.no_repeat_ngram < 0:
+            raise UsageError(f"no_repeat_ngram is {self.no_repeat_ngram}; it must be 0 (off) or more")
+        if not 1 <= self.repetition_penalty < math.inf:
+            raise UsageError(
+                f"repetition_penalty is {self.repetition_penalty}; it must be 1 (off) or more, e.g. 1.2"
+            )
 
     @property
     def search(self) -> SearchOptions:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transduce import machine
 from transduce.bundle import Bundle, load_bundle
+from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis
@@ -43,6 +44,7 @@ class Translator:
     def __init__(self, bundle: Bundle, *, device: str = "cpu", precision: str = "fp32") -> None:
         self.bundle, self.device, self.precision = bundle, device, precision
         self._model = bundle.model.to(device)
+        self._asker = Asker(bundle.tokenizer)
 
     @classmethod
     def load(
@@ -59,16 +61,23 @@ class Translator:
         return cls(load_bundle(folder, device), device=device, precision=precision)
 
     def translate(
-        self, texts: Sequence[str], *, progress: Progress | None = None, **options: Any
+        self,
+        texts: Sequence[str],
+        *,
+        progress: Progress | None = None,
+        prefixes: Sequence[str] | None = None,
+        **options: Any,
     ) -> list[str]:
         """The translation of each text, in their order; `TranslationOptions` lists the options.
 
-        ``progress`` is called with the numbers of finished and of all texts. What is worth telling of a line,
-        such as that it was split, is a Python warning that names the line.
+        ``prefixes`` holds for each text how its output is to begin, or an empty string: "Ein Hun" may go on
+        as "Ein Hund"; with a space at its end, the last word is complete. ``progress`` is
+        called with the numbers of finished and of all texts. What is worth telling of a line, such as that it
+        was split, is a Python warning that names the line.
         """
         if TranslationOptions.from_mapping(options).n_best != 1:
             raise UsageError("translate gives one text a line; translate_detailed gives n_best of them")
-        translations = self.translate_detailed(texts, progress=progress, **options)
+        translations = self.translate_detailed(texts, progress=progress, prefixes=prefixes, **options)
         for translation in translations:
             for warning in translation.warnings:
                 warnings.warn(warning, stacklevel=2)
@@ -80,6 +89,7 @@ class Translator:
         *,
         progress: Progress | None = None,
         first_line: int = 1,
+        prefixes: Sequence[str] | None = None,
         **options: Any,
     ) -> list[Translation]:
         """The same with all ``n_best`` outputs, scores, and warnings; lines are numbered from ``first_line``.
@@ -101,6 +111,7 @@ class Translator:
             long_lines=chosen.long_lines,
             first_line=first_line,
         )
+        asked = self._asker.asked(sources, prefixes=prefixes, first_line=first_line)
         found: list[list[list[Hypothesis]]] = [[[] for _ in source.ids] for source in sources]
         places = [(line, part) for line, source in enumerate(sources) for part in range(len(source.ids))]
         lengths = [len(sources[line].ids[part]) for line, part in places]
@@ -109,7 +120,8 @@ class Translator:
         with self._ready():
             for batch in batches(lengths, chosen.batch_tokens or self._budget(), chosen.beam):
                 ids = [sources[places[i][0]].ids[places[i][1]] for i in batch]
-                for i, hypotheses in zip(batch, self.search(ids, chosen), strict=True):
+                of_batch = [asked.get(places[i], Asked()) for i in batch]
+                for i, hypotheses in zip(batch, self.search(ids, chosen, of_batch), strict=True):
                     line, part = places[i]
                     found[line][part] = hypotheses
                     missing[line] -= 1
@@ -177,10 +189,17 @@ class Translator:
                 logits, target_out.to(self.device), [len(target) for target in targets], self._forbidden
             )
 
-    def search(self, ids: Sequence[Sequence[int]], options: TranslationOptions) -> list[list[Hypothesis]]:
-        """The best outputs of each source (ids without the end), searched as one batch."""
+    def search(
+        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked] = ()
+    ) -> list[list[Hypothesis]]:
+        """The best outputs of each source (ids without the end), searched as one batch.
+
+        ``asked`` holds what each of them is to fulfil, or is empty.
+        """
         config = self._model.config
-        limits = torch.tensor([len(source) + options.max_extra for source in ids], device=self.device)
+        asked = asked or [Asked()] * len(ids)
+        lengths = [max(len(own), one.least_tokens) for own, one in zip(ids, asked, strict=True)]
+        limits = torch.tensor([length + options.max_extra for length in lengths], device=self.device)
         with self._inference():
             return beam_search(
                 self._step,
@@ -190,6 +209,7 @@ class Translator:
                 start_id=config.start_id,
                 eos_id=config.eos_id,
                 forbidden=self._forbidden,
+                guide=guide_of(asked, options, config.vocabulary, self.device),
             )
 
     @property
