@@ -122,6 +122,12 @@ def _note_writes(run: Path, rank: int) -> None:
 
 def _worker(calls: Sequence[Call]) -> None:
     sys.path.insert(0, str(Path(__file__).parent))
+    from functools import partial
+
+    import pytest
+    import torch
+    from shortage import Shortage, decide_on_the_device, run_out
+
     from transduce.training import run as module
     from transduce.training import trainer
 
@@ -135,7 +141,15 @@ def _worker(calls: Sequence[Call]) -> None:
         settings = call.pop("settings_of", {}).get(str(rank), call.pop("settings", {}))
         trainer.own_batches = note_pairs(folder, rank)
         _note_writes(folder, rank)
-        module.train(folder, settings=settings, **call)
+        with pytest.MonkeyPatch.context() as patch:
+            run_out(patch, [Shortage(**short) for short in call.pop("shortages", [])], rank)
+            if call.pop("ahead", False):
+                decide_on_the_device(patch)
+            if size := call.pop("bucket_mb", None):
+                parallel = torch.nn.parallel
+                whole = parallel.DistributedDataParallel
+                patch.setattr(parallel, "DistributedDataParallel", partial(whole, bucket_cap_mb=size))
+            module.train(folder, settings=settings, **call)
 
 
 def _slow_validation(seconds: float) -> None:

@@ -18,7 +18,7 @@ from transduce.evaluation.evaluate import evaluate
 from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE, MovingAverage, decay_at
 from transduce.training.run import TrainingResult, train
-from transduce.training.step import update
+from transduce.training.step import Learner, begin_update
 from transduce.training.validation import Validation
 
 
@@ -144,20 +144,20 @@ def test_an_update_that_is_not_finite_does_not_move_it(
     """The third update is poisoned and so skipped: the average stays as it was after the second."""
     count = 0
 
-    def poisoned(model: nn.Module, *rest: Any, **more: Any) -> Any:
+    def poisoned(learner: Learner, *rest: Any, **more: Any) -> Any:
         nonlocal count
         count += 1
-        bias = next(p for n, p in model.named_parameters() if n.endswith("bias")).detach()
+        bias = next(p for n, p in learner.model.named_parameters() if n.endswith("bias")).detach()
         kept = bias.clone()
         if count == 3:
             bias.fill_(float("inf"))
-        result = update(model, *rest, **more)
+        result = begin_update(learner, *rest, **more)
         if count == 3:
-            assert not result.finite
+            assert not result.read().finite
             bias.copy_(kept)
         return result
 
-    monkeypatch.setattr("transduce.training.trainer.update", poisoned)
+    monkeypatch.setattr("transduce.training.trainer.begin_update", poisoned)
     result = _train(tmp_path, "run", max_steps=4, save_every=1, average=9, ema=0.9)
     after = [_stored(result.folder, step, FILE) for step in (1, 2, 3, 4)]
     assert _equal(after[1], after[2])

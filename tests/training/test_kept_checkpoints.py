@@ -18,7 +18,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.log import RunLog
 from transduce.training.optimizer import adam
-from transduce.training.step import Batch, Learner, Updated
+from transduce.training.step import Batch, Begun, Learner
 from transduce.training.trainer import Trainer
 from transduce.training.validation import Validation
 
@@ -33,7 +33,8 @@ def run(
     ids = torch.zeros((1, 1), dtype=torch.long)
     batch = Batch(ids, ids, ids, 100, 100)
     monkeypatch.setattr(trainer_module, "to_batch", lambda *_: batch)
-    monkeypatch.setattr(trainer_module, "update", lambda *_, **__: Updated(100.0, 100.0, 100, 100, 1.0, True))
+    seen = Begun(torch.tensor([100.0, 100.0, 0.0, 1.0]), 100, 100)
+    monkeypatch.setattr(trainer_module, "begin_update", lambda *_, **__: seen)
 
     def run(
         scores: Sequence[Validation] = (), *, stop_at: int = 0, resume: bool = False, **training: Any

@@ -23,6 +23,7 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training import trial as trial_module
 from transduce.training.config import TrainingConfig
+from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import adam
 from transduce.training.run import train
 from transduce.training.step import Batch
@@ -31,7 +32,6 @@ from transduce.training.trial import (
     Trial,
     fitting_micro_batch,
     largest_that_fits,
-    out_of_memory,
     try_largest,
 )
 
@@ -182,6 +182,7 @@ from transduce.errors import ConfigError
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
+from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import adam
 from transduce.training.trial import Trial, try_largest
 

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
+from torch import Tensor
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
@@ -110,13 +111,15 @@ class Workers:
             self._store.set("all here", "")
         hear(self._store, "all here", silence=self.timeout)
 
+    def summed(self, numbers: Tensor) -> Tensor:
+        """Each number summed over all workers; on a GPU the host does not wait for it."""
+        if self._store is not None:
+            dist.all_reduce(numbers)
+        return numbers
+
     def total(self, *numbers: float) -> list[float]:
         """Each number summed over all workers."""
-        if self._store is None:
-            return list(numbers)
-        sums = torch.tensor(numbers, dtype=torch.float64)
-        dist.all_reduce(sums)
-        return list(sums.tolist())
+        return list(self.summed(torch.tensor(numbers, dtype=torch.float64)).tolist())
 
     def agree(self, seconds: float, signal_number: int | None) -> tuple[float, int | None]:
         """The primary's clock, and the signal that any worker caught: the same on all of them."""

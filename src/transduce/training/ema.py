@@ -36,9 +36,17 @@ class MovingAverage:
         self._averages = [parameter.to(torch.float32, copy=True) for parameter in self._parameters]
         self.tensors: dict[str, Tensor] = dict(zip(named, self._averages, strict=True))
 
-    def update(self, step: int) -> None:
-        """Nothing; the average has moved towards the weights as they are after update ``step``."""
-        torch._foreach_lerp_(self._averages, self._parameters, 1.0 - decay_at(self.decay, step))
+    def update(self, step: int, moves: Tensor | None = None) -> None:
+        """Nothing; the average has moved towards the weights as they are after update ``step``.
+
+        Not where ``moves`` turns out to be 0; the host does not wait for it.
+        """
+        weight = 1.0 - decay_at(self.decay, step)
+        if moves is None:
+            torch._foreach_lerp_(self._averages, self._parameters, weight)
+            return
+        for average, parameter in zip(self._averages, self._parameters, strict=True):
+            average.lerp_(parameter, weight * moves)
 
     @contextmanager
     def in_place(self) -> Iterator[None]:

@@ -5,13 +5,14 @@ Both average over the workers, so `step.update` weighs each worker's loss by the
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transduce.errors import ConfigError
+from transduce.errors import ConfigError, TrainingError
 from transduce.model.transformer import Transformer
 from transduce.training.distributed import Workers
 from transduce.training.sharding import whole
@@ -32,13 +33,20 @@ class _Losses(nn.Module):
         super().__init__()
         self.model = model
 
-    def forward(self, batch: Batch, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
-        """The smoothed loss times ``scale``, and the plain one."""
+    def forward(self, batch: Batch | None, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
+        """The smoothed loss times ``scale``, and the plain one; without a batch both are 0."""
+        if batch is None:
+            nothing = _nothing(self.model.parameters())
+            return nothing, nothing
         return batch_loss(self.model, batch, smoothing=smoothing, scale=scale)
 
 
 class Replicated(Learner):
-    """Every worker holds the whole model; DDP sums gradients while the last backward pass still runs."""
+    """Every worker holds the whole model; DDP sums gradients while the last backward pass still runs.
+
+    A worker that runs out of memory gives the gradients that it still owes as zeros. So DDP's sums, which the
+    others may have begun, come to their end on all; then all hear of it and leave the update out.
+    """
 
     def __init__(self, model: Transformer, workers: Workers, device: str) -> None:
         super().__init__(model, workers)
@@ -47,15 +55,44 @@ class Replicated(Learner):
             device_ids=[device] if device.startswith("cuda") else None,
             gradient_as_bucket_view=True,
         )
+        # Parameters whose gradients DDP still waits for; None while it does not wait for any yet.
+        self._owed: dict[int, nn.Parameter] | None = None
+        for number, parameter in enumerate(model.parameters()):
+            # Called before DDP takes the gradient, so that what is not owed any more was given.
+            parameter.register_post_accumulate_grad_hook(self._given(number))  # type: ignore[no-untyped-call]
 
     def losses(self, batch: Batch, *, smoothing: float, scale: float) -> tuple[Tensor, Tensor]:
         """As in one process."""
         smoothed, nll = self.module(batch, smoothing, scale)
+        if self.module.require_backward_grad_sync:
+            self._owed = dict(enumerate(self.model.parameters()))
         return smoothed, nll
 
-    def accumulating(self, *, last: bool) -> AbstractContextManager[None]:
+    @contextmanager
+    def accumulating(self, *, last: bool) -> Iterator[None]:
         """Within, gradients are summed over the workers only if this is the update's ``last`` part."""
-        return nullcontext() if last else self.module.no_sync()
+        self._owed = None
+        with nullcontext() if last else self.module.no_sync():
+            yield
+
+    def make_up(self) -> None:
+        """Nothing; the gradients that were still to come on this worker have come as zeros."""
+        if self._owed is None:  # DDP waits from a forward pass on
+            self.module(None, 0.0, 0.0)[0].backward()
+        elif self._owed:
+            _nothing(list(self._owed.values())).backward()  # type: ignore[no-untyped-call]
+
+    def _given(self, number: int) -> Callable[[Tensor], None]:
+        def given(_: Tensor) -> None:
+            if self._owed is not None:
+                self._owed.pop(number, None)
+
+        return given
+
+
+def _nothing(parameters: Iterable[nn.Parameter]) -> Tensor:
+    """0, of which the gradient of each parameter is 0 as well."""
+    return torch.stack([parameter.sum() for parameter in parameters]).sum() * 0.0
 
 
 class Sharded(Learner):
@@ -91,6 +128,14 @@ class Sharded(Learner):
         """As in one process."""
         smoothed, nll = self.module(batch, smoothing, scale)
         return smoothed, nll
+
+    def make_up(self) -> None:
+        """Raises TrainingError: in the middle of a pass the others wait for this worker's part of a layer."""
+        raise TrainingError(
+            f"memory ran out on worker {self.workers.rank}, and an update of a sharded model cannot be left "
+            "out by the others; lower training.micro_batch_tokens, or free memory, then --resume "
+            "--accept-changes"
+        )
 
     def plain(self) -> Transformer:
         """A model of this worker's own, with parameters that are whole."""

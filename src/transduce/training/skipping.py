@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -13,7 +12,8 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.finite import first_offender
 from transduce.training.report import Progress
 from transduce.training.sharding import whole
-from transduce.training.step import Batch, Updated
+from transduce.training.step import Updated
+from transduce.training.underway import Underway
 
 if TYPE_CHECKING:
     from transduce.training.trainer import Trainer
@@ -21,44 +21,53 @@ if TYPE_CHECKING:
 LIMIT = 3
 
 
-def note_skipped(trainer: Trainer, batches: Sequence[Batch], updated: Updated | None) -> None:
-    """Nothing; the update that was just skipped is logged and counted. Raises TrainingError at the third.
-
-    ``updated`` is None where the update did not fit in memory, else its loss or gradient was not finite.
-    """
-    p, log = trainer.progress, trainer.log
+def note_skipped(trainer: Trainer, underway: Underway, updated: Updated) -> None:
+    """Nothing; the update that was skipped is logged and counted. Raises TrainingError at the third."""
+    p = trainer.progress
     p.skipped_in_a_row += 1
-    if updated is None:
-        p.out_of_memory += 1
-        largest = max(batches, key=lambda batch: batch.source.numel() + batch.target_in.numel())
-        sizes = [*largest.source.shape, largest.target_in.shape[1]]
-        log.write("out-of-memory", {"step": p.step, "count": p.out_of_memory, "shape": sizes})
-        what, remedy = "memory ran out", "lower training.micro_batch_tokens, or free memory"
-        log.say(
-            f"step {p.step:,}: out of memory with {sizes[0]} pairs of {sizes[1]} and {sizes[2]} tokens; this "
-            f"update was skipped ({p.out_of_memory:,} so far)"
-        )
-    else:
-        p.non_finite += 1
-        # To find it in a model of which each worker holds a part, all would have to look at the same moment.
-        sharded = trainer.workers.count > 1 and trainer.config.parallel == "sharded"
-        first = (
-            "somewhere in the sharded model"
-            if sharded
-            else first_offender(trainer.model, batches, trainer.config, precision=trainer.precision)
-        )
-        log.write("non-finite", {"step": p.step, "count": p.non_finite, "first": first})
-        what, remedy = "loss or gradient was not finite", "lower training.rate or use training.precision=fp32"
-        log.say(
-            f"step {p.step:,}: loss or gradient is not finite, first {first}; this update was skipped "
-            f"({p.non_finite:,} so far)"
-        )
+    what, remedy = (_note_full if updated.full else _note_not_finite)(trainer, underway, updated)
     if p.skipped_in_a_row >= LIMIT:
         newest = trainer.checkpoints.newest()
         raise TrainingError(
-            f"{what} in {LIMIT} updates in a row, up to step {p.step}; {remedy}, then "
+            f"{what} in {LIMIT} updates in a row, up to step {underway.step}; {remedy}, then "
             f"--resume --accept-changes (last good: {newest or 'none'})"
         )
+
+
+def _note_full(trainer: Trainer, underway: Underway, updated: Updated) -> tuple[str, str]:
+    p, workers, batching = trainer.progress, trainer.workers.count, trainer.batching
+    p.out_of_memory += 1
+    shapes = [
+        [len(ids), int(batching.source_lengths[ids].max()), int(batching.target_lengths[ids].max())]
+        for ids in underway.ids
+    ]
+    sizes = max(shapes, key=lambda shape: shape[0] * (shape[1] + shape[2]))
+    event = {"step": underway.step, "count": p.out_of_memory, "shape": sizes}
+    trainer.log.write("out-of-memory", {**event, **({"workers": updated.full} if workers > 1 else {})})
+    trainer.log.say(
+        f"step {underway.step:,}: out of memory with {sizes[0]} pairs of {sizes[1]} and {sizes[2]} tokens"
+        f"{f' on {updated.full} of {workers} workers' if workers > 1 else ''}; this update was skipped "
+        f"({p.out_of_memory:,} so far)"
+    )
+    return "memory ran out", "lower training.micro_batch_tokens, or free memory"
+
+
+def _note_not_finite(trainer: Trainer, underway: Underway, _: Updated) -> tuple[str, str]:
+    p = trainer.progress
+    p.non_finite += 1
+    # To find it in a model of which each worker holds a part, all would have to look at the same moment.
+    sharded = trainer.workers.count > 1 and trainer.config.parallel == "sharded"
+    first = (
+        "somewhere in the sharded model"
+        if sharded
+        else first_offender(trainer.model, underway.batches, trainer.config, precision=trainer.precision)
+    )
+    trainer.log.write("non-finite", {"step": underway.step, "count": p.non_finite, "first": first})
+    trainer.log.say(
+        f"step {underway.step:,}: loss or gradient is not finite, first {first}; this update was skipped "
+        f"({p.non_finite:,} so far)"
+    )
+    return "loss or gradient was not finite", "lower training.rate or use training.precision=fp32"
 
 
 def finite_weights(model: Transformer, checkpoints: Checkpoints, p: Progress, *, final: bool) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import ALONE, Workers
 from transduce.training.loss import smoothed_cross_entropy
+from transduce.training.memory import out_of_memory, release
 from transduce.training.sharding import whole
 
 
@@ -35,7 +37,10 @@ class Batch:
 
 @dataclass(frozen=True)
 class Updated:
-    """What one update saw: sums over its target tokens, and the length of the whole gradient."""
+    """What one update saw: sums over its target tokens, and the length of the whole gradient.
+
+    ``full`` counts the workers that ran out of memory; then the other numbers mean nothing.
+    """
 
     smoothed: float
     nll: float
@@ -43,6 +48,40 @@ class Updated:
     target_tokens: int
     gradient_norm: float
     finite: bool
+    full: int = 0
+
+    @property
+    def moved(self) -> bool:
+        """Whether the parameters have moved."""
+        return self.finite and not self.full
+
+
+class Begun:
+    """An update that a GPU may still be working on; ``moves`` is 1 where the parameters move, else 0.
+
+    ``numbers`` are the smoothed loss, the plain one, the workers that ran out of memory, and the norm.
+    """
+
+    def __init__(self, numbers: Float[Tensor, " 4"], source_tokens: int, target_tokens: int) -> None:
+        self.tokens = source_tokens, target_tokens
+        smoothed, _, full, norm = numbers.unbind()
+        self.moves = (torch.isfinite(smoothed) & torch.isfinite(norm) & (full == 0)).float()
+        self._arrived: torch.cuda.Event | None = None
+        self._numbers = numbers
+        if numbers.is_cuda:
+            # Sent for at once: a later copy would wait for all that is begun in between.
+            self._numbers = torch.empty(4, dtype=numbers.dtype, pin_memory=True)
+            self._numbers.copy_(numbers, non_blocking=True)
+            self._arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            self._arrived.record()
+
+    def read(self) -> Updated:
+        """What the update saw; waits until the device has it."""
+        if self._arrived is not None:
+            self._arrived.synchronize()
+        smoothed, nll, full, norm = self._numbers.tolist()
+        finite = math.isfinite(norm) and math.isfinite(smoothed)
+        return Updated(smoothed, nll, *self.tokens, norm, finite, int(full))
 
 
 def precision_context(device: str, precision: str) -> AbstractContextManager[Any]:
@@ -69,10 +108,15 @@ def batch_loss(
 
 
 class Learner:
-    """A model that learns in this process alone; `parallel.py` has those that learn together."""
+    """A model that learns in this process alone; `parallel.py` has those that learn together.
+
+    ``ahead``: whether an update moves the parameters is decided on the device, so that the host can begin the
+    next one before it knows.
+    """
 
     def __init__(self, model: Transformer, workers: Workers = ALONE) -> None:
         self.model, self.workers = model, workers
+        self.ahead = next(model.parameters()).is_cuda
 
     def losses(
         self, batch: Batch, *, smoothing: float, scale: float
@@ -83,6 +127,9 @@ class Learner:
     def accumulating(self, *, last: bool) -> AbstractContextManager[None]:
         """The context of one part's forward and backward pass."""
         return nullcontext()
+
+    def make_up(self) -> None:
+        """Nothing; after a pass that memory was too short for, the other workers have what they wait for."""
 
     def plain(self) -> Transformer:
         """A model with whole parameters, of whatever values, for worker 0 to fill."""
@@ -104,19 +151,65 @@ def update(
     learner: Learner | None = None,
     totals: tuple[int, int] | None = None,
 ) -> Updated:
-    """What the update saw; the parameters have moved unless a loss or gradient was not finite.
+    """What the update saw: `begin_update`, and waiting for the result."""
+    learner = learner or Learner(model)
+    return begin_update(
+        learner, optimizer, micro_batches, config, rate=rate, precision=precision, totals=totals
+    ).read()
+
+
+def begin_update(
+    learner: Learner,
+    optimizer: torch.optim.Optimizer,
+    micro_batches: Sequence[Batch],
+    config: TrainingConfig,
+    *,
+    rate: float,
+    precision: str,
+    totals: tuple[int, int] | None = None,
+) -> Begun:
+    """The update; the parameters move unless a loss or gradient is not finite or memory runs out on a worker.
 
     The loss is divided by the target tokens of all micro-batches, those of other workers included, before any
     backward pass, so that neither splitting a batch nor the padding in it changes the gradient. ``totals``
     are the update's source and target tokens, where ``micro_batches`` are only this worker's.
     """
-    learner = learner or Learner(model)
     source_tokens, tokens = totals or (
         sum(batch.source_tokens for batch in micro_batches),
         sum(batch.target_tokens for batch in micro_batches),
     )
-    workers = learner.workers.count
-    smoothed, nll = 0.0, 0.0
+    device = micro_batches[0].source.device
+    losses: Tensor | None = None
+    try:
+        losses = _passes(learner, micro_batches, config, tokens=tokens, precision=precision)
+    except (RuntimeError, MemoryError) as error:
+        if not out_of_memory(error):
+            raise
+    if losses is None:  # not in the handler: the error would keep the tensors of the failed pass alive
+        release(str(device))
+        learner.make_up()
+        losses = torch.tensor([0.0, 0.0, 1.0], dtype=_wide(device), device=device)
+    losses = learner.workers.summed(losses)
+    parameters = list(learner.model.parameters())
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = whole(torch.nn.utils.get_total_norm(gradients)).to(device)
+    begun = Begun(torch.cat([losses, norm.to(losses.dtype)[None]]), source_tokens, tokens)
+    if learner.ahead or begun.read().moved:
+        if config.clip_norm:
+            torch.nn.utils.clip_grads_with_norm_(parameters, config.clip_norm, norm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        _step(optimizer, begun.moves if learner.ahead else None)
+    optimizer.zero_grad()
+    return begun
+
+
+def _passes(
+    learner: Learner, micro_batches: Sequence[Batch], config: TrainingConfig, *, tokens: int, precision: str
+) -> Float[Tensor, " 3"]:
+    """The smoothed loss, the plain one and 0 on the device; the gradients are there."""
+    workers, wide = learner.workers.count, _wide(micro_batches[0].source.device)
+    smoothed = nll = torch.zeros((), dtype=wide, device=micro_batches[0].source.device)
     for number, batch in enumerate(micro_batches, 1):
         if batch.seed is not None:
             torch.manual_seed(batch.seed)
@@ -126,18 +219,29 @@ def update(
             with precision_context(str(batch.source.device), precision):
                 loss, plain = learner.losses(batch, smoothing=config.label_smoothing, scale=scale)
             loss.backward()  # type: ignore[no-untyped-call]
-        smoothed += float(loss.detach()) * tokens / workers
-        nll += float(plain) if batch.target_tokens else 0.0
+        smoothed = smoothed + loss.detach().to(wide) * tokens / workers
+        if batch.target_tokens:
+            nll = nll + plain.to(wide)
         del loss, plain  # what hangs on them would lie beside the next micro-batch
-    smoothed, nll = learner.workers.total(smoothed, nll)
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    norm = whole(torch.nn.utils.get_total_norm(gradients))
-    finite = bool(torch.isfinite(norm)) and smoothed == smoothed and abs(smoothed) != float("inf")
-    if finite:
-        if config.clip_norm:
-            torch.nn.utils.clip_grads_with_norm_(model.parameters(), config.clip_norm, norm)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
+    return torch.stack([smoothed, nll, torch.zeros_like(nll)])
+
+
+def _wide(device: torch.device) -> torch.dtype:
+    """In which losses are summed: Apple's GPUs have no float64."""
+    return torch.float32 if device.type == "mps" else torch.float64
+
+
+def _step(optimizer: torch.optim.Optimizer, moves: Tensor | None) -> None:
+    """Nothing; the parameters have moved, or will have where ``moves`` turns out to be 1.
+
+    PyTorch's fused Adam leaves parameters, moments and counters alone where ``found_inf`` is 1; that is how
+    its own GradScaler tells it.
+    """
+    if moves is None:
         optimizer.step()
-    optimizer.zero_grad()
-    return Updated(smoothed, nll, source_tokens, tokens, float(norm), finite)
+        return
+    optimizer.found_inf = 1.0 - moves  # type: ignore[attr-defined]
+    try:
+        optimizer.step()
+    finally:
+        del optimizer.found_inf  # type: ignore[attr-defined]

@@ -19,6 +19,7 @@ from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE as EMA_FILE
 from transduce.training.ema import MovingAverage
 from transduce.training.log import RunLog
+from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import learning_rate
 from transduce.training.report import (
     Progress,
@@ -29,9 +30,10 @@ from transduce.training.report import (
     validation_values,
 )
 from transduce.training.shares import own_batches
+from transduce.training.signals import stop_signals
 from transduce.training.skipping import finite_weights, note_skipped
-from transduce.training.step import Batch, Learner, Updated, update
-from transduce.training.trial import out_of_memory, release
+from transduce.training.step import Batch, Begun, Learner, begin_update
+from transduce.training.underway import Queue, Underway
 from transduce.training.validation import Validation, to_batch
 
 # Guessing blindly costs ln V, about 10; no model that learns is ever this much worse.
@@ -70,7 +72,7 @@ class Trainer:
         self.interrupted: int | None = None
         self._caught: int | None = None  # by this worker; `interrupted` is what all have agreed upon
         self.basis: dict[str, Any] = {}  # what `position` counts in: see `transduce.training.resume`
-        self._window = Window()
+        self._window, self._underway = Window(), Queue()
         self._saved_at, self.passing = -1, False
         self._done_before = 0.0
         self._all_tokens = batching.target_tokens(config.max_epochs)  # once: `done` is asked for every update
@@ -99,19 +101,22 @@ class Trainer:
     def run(self) -> str:
         """Why training ended, as a phrase; the last update is always validated and saved."""
         self.model.train()
-        handlers = self._catch_signals()
-        self.log.start_progress()
-        try:
-            if self.progress.validation_owed:
-                self._validate_and_save()
-            reason = self._run()
-            self._tick(0.0)
-            self._validate_and_save(final=True)
-            return reason
-        finally:
-            self.log.stop_progress()
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
+        with stop_signals(self._catch):
+            self.log.start_progress()
+            try:
+                if self.progress.validation_owed:
+                    self._validate_and_save()
+                reason = self._run()
+                self._tick(0.0)
+                self._validate_and_save(final=True)
+                return reason
+            finally:
+                self.log.stop_progress()
+
+    def _catch(self, number: int) -> None:
+        if self._caught is not None:  # asked twice: at once, the last checkpoint stays as it is
+            raise KeyboardInterrupt
+        self._caught = number
 
     def _run(self) -> str:
         p = self.progress
@@ -138,20 +143,27 @@ class Trainer:
         waited = time.perf_counter() - begin
         rate = learning_rate(config, self.model.config.d_model, p.earlier + p.step + 1, self.done())
         source_tokens, target_tokens = self.batching.tokens([micro_batches])
-        updated = self._update(batches, rate, (source_tokens, target_tokens))
+        begun = self._update(batches, rate, (source_tokens, target_tokens))
         p.step, p.position = p.step + 1, p.position + 1
         p.source_tokens += source_tokens
         p.target_tokens += target_tokens
-        if updated is not None and updated.finite:
-            p.skipped_in_a_row = 0
-            if self.ema is not None:
-                self.ema.update(p.step)
-            self._window.add(updated, time.perf_counter() - begin, waited)
-        else:
-            note_skipped(self, batches, updated)
+        reports = p.step % config.report_every == 0
+        self._settle()  # those before: while the device works on this one
+        if self.ema is not None and (self.learner.ahead or begun.read().moved):
+            self.ema.update(p.step, begun.moves if self.learner.ahead else None)
+        if reports:
+            begun.read()  # the time until now is that of all updates in the report
+        seconds = time.perf_counter() - begin
+        self._underway.add(
+            Underway(
+                step=p.step, ids=micro_batches, batches=batches, begun=begun, seconds=seconds, waited=waited
+            )
+        )
+        if not self.learner.ahead or reports:
+            self._settle()
         self._tick(time.perf_counter() - begin)
         self._show(rate)
-        if p.step % config.report_every == 0:
+        if reports:
             self._report(rate)
         begin = time.perf_counter()
         if self._validate_and_save():
@@ -163,27 +175,35 @@ class Trainer:
             self.progress.seconds + seconds, self._caught
         )
 
-    def _update(self, batches: list[Batch], rate: float, totals: tuple[int, int]) -> Updated | None:
-        """What the update saw; None where it did not fit in memory, which then leaves no trace."""
+    def _update(self, batches: list[Batch], rate: float, totals: tuple[int, int]) -> Begun:
+        """One that is begun; where it does not fit in memory it leaves no trace, and says so when read."""
         try:
-            return update(
-                self.model,
+            return begin_update(
+                self.learner,
                 self.optimizer,
                 batches,
                 self.config,
                 rate=rate,
                 precision=self.precision,
-                learner=self.learner,
                 totals=totals,
             )
         except (RuntimeError, MemoryError) as error:
-            # Of several workers the others now wait for this one: it ends, and so do they.
-            if self.workers.count > 1 or not out_of_memory(error):
+            if not out_of_memory(error):
                 raise
-        # Not in the handler: the error would keep the tensors of the failed pass alive.
-        self.optimizer.zero_grad()
-        release(self.device)
-        return None
+            raise TrainingError(
+                f"memory ran out when update {self.progress.step + 1:,} moved the weights; lower "
+                f"training.micro_batch_tokens, then --resume --accept-changes (last good: "
+                f"{self.checkpoints.newest() or 'none'})"
+            ) from error
+
+    def _settle(self) -> None:
+        """Nothing; what the updates saw that were begun is counted, and those that were skipped are said."""
+        for underway, updated in self._underway.read():
+            if updated.moved:
+                self.progress.skipped_in_a_row = 0
+                self._window.add(updated, underway.seconds, underway.waited)
+            else:
+                note_skipped(self, underway, updated)
 
     def done(self) -> float:
         """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
@@ -218,6 +238,8 @@ class Trainer:
         save = final or self._due(c.save_every, AUTOMATIC_SAVES)
         due = self._due(c.valid_every or c.save_every, AUTOMATIC_VALIDATIONS) or p.validation_owed
         self._done_before = self.done()
+        if save or due:
+            self._settle()
         if p.skipped_in_a_row and not finite_weights(self.model, self.checkpoints, p, final=final):
             return True
         better, stopped = False, self.interrupted is not None
@@ -284,16 +306,5 @@ class Trainer:
         self._window = Window()
 
     def _show(self, rate: float) -> None:
-        if self.log.live:
+        if self.log.live and self._window.updates:
             self.log.show(self.done(), train_line(self.progress, self._window, rate, self.done()))
-
-    def _catch_signals(self) -> dict[int, Any]:
-        def stop(number: int, _: object) -> None:
-            if self._caught is not None:  # asked twice: at once, the last checkpoint stays as it is
-                raise KeyboardInterrupt
-            self._caught = number
-
-        try:
-            return {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-        except ValueError:  # not in the main thread: whoever runs us there handles signals
-            return {}

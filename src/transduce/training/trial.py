@@ -17,25 +17,13 @@ from transduce.data.batching import Batching
 from transduce.errors import ConfigError
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
+from transduce.training.memory import out_of_memory, release
 from transduce.training.step import Batch, batch_loss, precision_context, update
 
 Shape = tuple[int, int, int]
 # By how much what a process takes exceeds what its forward passes keep, as measured with glibc: tensors that
 # are soon gone again; and from the second micro-batch on, the gaps that the first one's left.
 WORKSPACE, WORKSPACE_REPEATED = 1.3, 1.9
-_MESSAGES = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc", "ALLOC_FAILED")
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether the error says that memory is short: Python's, torch's, or a library's below it."""
-    said = isinstance(error, RuntimeError) and any(text in str(error) for text in _MESSAGES)
-    return said or isinstance(error, MemoryError)
-
-
-def release(device: str) -> None:
-    """Nothing; what torch keeps of the device's memory for later is free again."""
-    if device.startswith("cuda"):
-        torch.cuda.empty_cache()
 
 
 class Trial:
@@ -87,8 +75,10 @@ class Trial:
         with torch.random.fork_rng(devices=devices):
             try:
                 batches = [self._batch(shape)] * (2 if repeated else 1)
-                update(self.model, self.optimizer, batches, self.config, rate=0.0, precision=self.precision)
-                return True
+                seen = update(
+                    self.model, self.optimizer, batches, self.config, rate=0.0, precision=self.precision
+                )
+                return not seen.full
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
