@@ -103,6 +103,18 @@ def test_json_lines_hold_all_outputs_with_their_scores(model: str, capsys: Any) 
     assert max(len(value["translations"]) for value in values) == 2
 
 
+def test_samples_of_a_line_are_those_of_the_library(model: str, capsys: Any) -> None:
+    Path("in").write_text("".join(f"{line}\n" for line in [*LINES, LINES[0]]))
+    flags = ["--samples", "2", "--temperature", "2", "--top-k", "50", "--top-p", "0.9", "--seed", "7"]
+    assert main(["translate", model, "--input", "in", "--json", "--max-extra", "3", *flags]) == 0
+    values = [json.loads(line) for line in capsys.readouterr().out.split("\n")[:-1]]
+    options: dict[str, Any] = {"temperature": 2.0, "top_k": 50, "top_p": 0.9, "seed": 7, "max_extra": 3}
+    found = Translator(load_bundle(model)).translate_detailed(LINES, samples=2, **options)
+    given = [[output["text"] for output in value["translations"]] for value in values]
+    assert given[:-1] == [[a.text for a in translation.alternatives] for translation in found]
+    assert given[-1] == given[0]
+
+
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
@@ -134,6 +146,8 @@ def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: 
         (["MODEL", "--input", "missing"], 1, "missing: no such file; check the path"),
         (["MODEL", "--input", "latin"], 1, "latin:2: not valid UTF-8"),
         (["MODEL", "--n-best", "2"], 2, "--n-best 2 gives several outputs a line; add --json"),
+        (["MODEL", "--samples", "2"], 2, "--samples 2 gives several outputs a line; add --json"),
+        (["MODEL", "--top-k", "2"], 2, "top_k is 2, but nothing is sampled; set samples to 1 or more"),
         (["MODEL", "--beam", "0"], 2, "beam is 0; it must be at least 1"),
         (["MODEL", "--long-lines", "drop"], 2, "long_lines is 'drop'; choose one of split, truncate, error"),
         (["MODEL", "--output", "no/out"], 2, "no/out: there is no folder no; make it first"),

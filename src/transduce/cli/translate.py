@@ -52,6 +52,15 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool,
         typer.Option("--flag-unusual", help="Warn of outputs that copy the source or repeat themselves."),
     ] = False,
+    samples: Annotated[
+        int, typer.Option(help="Draw so many outputs a line instead of searching; more than 1 needs --json.")
+    ] = 0,
+    temperature: Annotated[
+        float, typer.Option(help="Of sampling: below 1 what is probable becomes more so.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Sample from the K most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Sample from the fewest tokens that reach this share.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of sampling; text and seed decide a line's samples.")] = 0,
     prefix_file: Annotated[
         str | None,
         typer.Option(
@@ -75,10 +84,11 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
-    if n_best > 1 and not as_json:
-        raise UsageError(
-            f"--n-best {n_best} gives several outputs a line; add --json to have them as JSON lines"
-        )
+    for flag, count in (("--n-best", n_best), ("--samples", samples)):
+        if count > 1 and not as_json:
+            raise UsageError(
+                f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
+            )
     check_output(output_file, input_file, *([] if prefix_file is None else [prefix_file]))
     from transduce import machine
     from transduce.data.lines import read_lines
@@ -91,6 +101,11 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "n_best": n_best,
         "min_length": min_length,
         "max_extra": max_extra,
+        "samples": samples,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "seed": seed,
         "batch_tokens": batch_tokens,
         "long_lines": long_lines,
         "flag_unusual": flag_unusual,
