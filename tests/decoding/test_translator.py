@@ -391,5 +391,5 @@ def test_a_folder_is_loaded_onto_the_device_with_so_many_threads(tmp_path: Path)
 
 
 def test_several_outputs_are_not_given_up_silently() -> None:
-    with pytest.raises(UsageError, match="translate_detailed gives n_best"):
+    with pytest.raises(UsageError, match="translate_detailed gives n_best or samples"):
         translator().translate(["a"], n_best=2)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import json
 import sys
-from contextlib import nullcontext
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transduce.cli.beside import Beside
 from transduce.cli.progress import Progress
-from transduce.cli.rendering import Rendering
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from transduce.decoding.translation import Translation
 
 # Lines that are held at a time: enough to sort by length, and any file fits into memory.
 CHUNK = 10_000
@@ -50,6 +52,15 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool,
         typer.Option("--flag-unusual", help="Warn of outputs that copy the source or repeat themselves."),
     ] = False,
+    samples: Annotated[
+        int, typer.Option(help="Draw so many outputs a line instead of searching; more than 1 needs --json.")
+    ] = 0,
+    temperature: Annotated[
+        float, typer.Option(help="Of sampling: below 1 what is probable becomes more so.")
+    ] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Sample from the K most probable tokens; 0: all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Sample from the fewest tokens that reach this share.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Of sampling; text and seed decide a line's samples.")] = 0,
     prefix_file: Annotated[
         str | None,
         typer.Option(
@@ -65,15 +76,6 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     repetition_penalty: Annotated[
         float, typer.Option(help="Exponent on the probability of tokens that came already; 1: off.")
     ] = 1.0,
-    alignments: Annotated[
-        str, typer.Option(metavar="FILE", help="Where to write word alignments, as 0-0 1-2 (also .gz).")
-    ] = "",
-    align: Annotated[
-        bool, typer.Option("--align", help="Put word alignments into the lines that --json writes.")
-    ] = False,
-    alignment_layer: Annotated[
-        int, typer.Option(help="Decoder layer whose attention aligns words; 0: the mean of all.")
-    ] = 0,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -82,14 +84,12 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
-    if n_best > 1 and not as_json:
-        raise UsageError(
-            f"--n-best {n_best} gives several outputs a line; add --json to have them as JSON lines"
-        )
-    check_align(align, as_json, alignments, output_file)
-    beside = [name for name in (prefix_file,) if name is not None]
-    for path in (output_file, *([alignments] if alignments else [])):
-        check_output(path, input_file, *beside)
+    for flag, count in (("--n-best", n_best), ("--samples", samples)):
+        if count > 1 and not as_json:
+            raise UsageError(
+                f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
+            )
+    check_output(output_file, input_file, *([] if prefix_file is None else [prefix_file]))
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
@@ -101,14 +101,17 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "n_best": n_best,
         "min_length": min_length,
         "max_extra": max_extra,
+        "samples": samples,
+        "temperature": temperature,
+        "top_k": top_k,
+        "top_p": top_p,
+        "seed": seed,
         "batch_tokens": batch_tokens,
         "long_lines": long_lines,
         "flag_unusual": flag_unusual,
         "prefix_factor": prefix_factor,
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
-        "alignments": align or bool(alignments),
-        "alignment_layer": alignment_layer,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
@@ -116,14 +119,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     translator = Translator.load(model, device=device, precision=precision, threads=threads)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
-    rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain_score else None)
     lines, first = read_lines(input_file), 1
-    with (
-        opened(output_file) as output,
-        opened(alignments) if alignments else nullcontext() as links,
-        Progress(input_file, "translated", quiet=asked) as progress,
-    ):
-        writers = output.write, None if links is None else links.write
+    with opened(output_file) as output, Progress(input_file, "translated", quiet=asked) as progress:
         while chunk := list(itertools.islice(lines, size)):
             translations = translator.translate_detailed(
                 chunk,
@@ -132,16 +129,26 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
                 prefixes=prefixes.take(len(chunk), lines),
                 **options,
             )
-            rendering.write(first, zip(chunk, translations, strict=True), progress.say, *writers)
+            for number, (line, translation) in enumerate(zip(chunk, translations, strict=True), first):
+                for warning in translation.warnings:
+                    progress.say(f"transduce: warning: {warning}")
+                if explain_score and translation.source:
+                    for rank, alternative in enumerate(translation.alternatives, 1):
+                        progress.say(f"line {number}, output {rank}: {alternative.explain(alpha)}")
+                output.write(_line(number, line, translation, as_json=as_json, scores=scores).encode())
             output.flush()
             first += len(chunk)
             progress.finished(len(chunk))
         prefixes.finish()
 
 
-def check_align(align: bool, as_json: bool, alignments: str, output: str) -> None:
-    """Nothing; refuses alignments that have no place to go."""
-    if align and not as_json:
-        raise UsageError("--align puts word alignments into JSON lines: add --json, or use --alignments FILE")
-    if alignments == output:
-        raise UsageError(f"{alignments}: is named twice; text and alignments need a file each")
+def _line(number: int, line: str, translation: Translation, *, as_json: bool, scores: bool) -> str:
+    if as_json:
+        fields = ("text", "score", "log_probability", "length", "truncated")
+        outputs = [{name: getattr(a, name) for name in fields} for a in translation.alternatives]
+        value = {"line": number, "source": line, "translations": outputs, "warnings": translation.warnings}
+        return json.dumps(value, ensure_ascii=False) + "\n"
+    if scores:  # an empty line has no score, but its TAB, so that columns stay columns
+        score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
+        return f"{score}\t{translation.text}\n"
+    return translation.text + "\n"

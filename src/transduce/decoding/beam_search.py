@@ -24,7 +24,7 @@ from transduce.decoding.hypothesis import Hypothesis, length_penalty, not_finite
 
 _NEVER = float("-inf")
 # Sentences that are done are taken out of the batch once they are this share of it: doing so copies the rest.
-_DONE_SHARE = 1 / 8
+DONE_SHARE = 1 / 8
 
 
 Own = TypeVar("Own")
@@ -135,7 +135,7 @@ def _search(
         # A sentence that is done stays as dead rows until it is worth taking out.
         batch = replace(batch, log_p=batch.log_p.masked_fill(~is_open[:, None], _NEVER))
         keep = None
-        if len(is_open) - open_count >= _DONE_SHARE * len(is_open) and open_count < len(is_open):
+        if len(is_open) - open_count >= DONE_SHARE * len(is_open) and open_count < len(is_open):
             results.store(batch.sentences, batch.ended)
             keep = is_open.nonzero().squeeze(1)
             batch = batch.kept(keep)

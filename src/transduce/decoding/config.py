@@ -11,6 +11,8 @@ from transduce.config import build
 from transduce.errors import UsageError
 
 LONG_LINES = ("split", "truncate", "error")
+# Colder, and log P divided by it would leave the range of float32.
+_COLDEST = 1e-3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,22 +39,53 @@ class SearchOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SamplingOptions:
+    """How `sample` draws outputs; by default from the model's own distribution.
+
+    ``temperature`` divides log P before the softmax: below 1 what is probable becomes more so. ``top_k``
+    keeps the k most probable tokens (0: all), ``top_p`` of these the fewest that reach this share. ``alpha``
+    and ``min_length`` are those of the search.
+    """
+
+    samples: int = 1
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    alpha: float = 0.6
+    min_length: int = 0
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise UsageError(f"samples is {self.samples}; it must be at least 1")
+        if not (math.isfinite(self.temperature) and self.temperature >= _COLDEST):
+            raise UsageError(
+                f"temperature is {self.temperature:g}; it must be at least {_COLDEST:g}, e.g. 0.7 "
+                "(beam search with a beam of 1 takes the most probable token each time)"
+            )
+        if self.top_k < 0:
+            raise UsageError(f"top_k is {self.top_k}; it must be 1 or more, or 0 to keep all tokens")
+        if not 0 < self.top_p <= 1:
+            raise UsageError(
+                f"top_p is {self.top_p:g}; it must be above 0 and at most 1 (1 keeps all tokens)"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
 class TranslationOptions:
     """How a `Translator` turns lines into lines.
 
     An output has at most as many tokens as its own source (the end not counted) plus ``max_extra``, its end
-    included. ``batch_tokens`` bounds sentences x beam x tokens of the longest one in a batch; 0 leaves the
-    choice to the device. ``long_lines`` says what becomes of a line with more tokens than the model is meant
-    for: split at sentence ends, truncate, or error. ``flag_unusual`` adds a warning to outputs that look like
-    a copy of the source or like endless repetition; it changes no output.
+    included. With ``samples`` above 0 so many outputs are drawn instead of searched (see `SamplingOptions`);
+    they depend on the line's text, the options and ``seed``. ``batch_tokens`` bounds sentences x beam (or
+    samples) x tokens of the longest one in a batch; 0 leaves the choice to the device. ``long_lines`` says
+    what becomes of a line with more tokens than the model is meant for: split at sentence ends, truncate, or
+    error. ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless
+    repetition; it changes no output.
 
     ``prefix_factor`` is for lines that come with a prefix: infinity keeps it, a finite factor makes the
     tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
     output has already (0: off). ``repetition_penalty`` raises the probability of a token that the output has
     already to this power (1: off).
-
-    ``alignments`` says which source words each output's words come from, by the attention of all decoder
-    layers or of ``alignment_layer``.
     """
 
     beam: int = 4
@@ -60,23 +93,25 @@ class TranslationOptions:
     n_best: int = 1
     min_length: int = 1
     max_extra: int = 50
+    samples: int = 0
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
     batch_tokens: int = 0
     long_lines: str = "split"
     flag_unusual: bool = False
     prefix_factor: float = math.inf
     no_repeat_ngram: int = 0
     repetition_penalty: float = 1.0
-    alignments: bool = False
-    alignment_layer: int = 0
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses
+        self._check_sampling()
         if self.max_extra < 0:
             raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
         if self.batch_tokens < 0:
             raise UsageError(f"batch_tokens is {self.batch_tokens}; use 0 to have it chosen")
-        if self.alignment_layer and not self.alignments:
-            raise UsageError(f"alignment_layer is {self.alignment_layer}, but alignments are not asked for")
         if self.long_lines not in LONG_LINES:
             raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
         if not self.prefix_factor >= 1:
@@ -94,6 +129,42 @@ class TranslationOptions:
     def search(self) -> SearchOptions:
         """The part that concerns the search."""
         return SearchOptions(beam=self.beam, alpha=self.alpha, n_best=self.n_best, min_length=self.min_length)
+
+    @property
+    def sampling(self) -> SamplingOptions:
+        """The part that concerns sampling."""
+        return SamplingOptions(
+            samples=self.samples,
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            alpha=self.alpha,
+            min_length=self.min_length,
+        )
+
+    @property
+    def rows(self) -> int:
+        """The rows that a sentence takes in a batch."""
+        return self.samples or self.beam
+
+    @property
+    def outputs(self) -> int:
+        """The most outputs that a line can have."""
+        return self.samples or self.n_best
+
+    def _check_sampling(self) -> None:
+        if self.samples:
+            _ = self.sampling
+            if self.n_best != 1:
+                raise UsageError(
+                    f"n_best is {self.n_best}, but samples is {self.samples}: then nothing is searched and "
+                    "every sample is given; leave out one of them"
+                )
+            return
+        for name in ("temperature", "top_k", "top_p", "seed"):
+            value = getattr(self, name)
+            if value != getattr(type(self), name):
+                raise UsageError(f"{name} is {value:g}, but nothing is sampled; set samples to 1 or more")
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> TranslationOptions:

@@ -15,12 +15,13 @@ from torch import Tensor
 
 from transduce import machine
 from transduce.bundle import Bundle, load_bundle
-from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.noise import key_of
 from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pairs
+from transduce.decoding.sampling import OutputIds, sample
 from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
 from transduce.decoding.sources import read_sources
 from transduce.decoding.translation import Translation, assemble, unusual
@@ -76,8 +77,10 @@ class Translator:
         called with the numbers of finished and of all texts. What is worth telling of a line, such as that it
         was split, is a Python warning that names the line.
         """
-        if TranslationOptions.from_mapping(options).n_best != 1:
-            raise UsageError("translate gives one text a line; translate_detailed gives n_best of them")
+        if TranslationOptions.from_mapping(options).outputs != 1:
+            raise UsageError(
+                "translate gives one text a line; translate_detailed gives n_best or samples of them"
+            )
         translations = self.translate_detailed(texts, progress=progress, prefixes=prefixes, **options)
         for translation in translations:
             for warning in translation.warnings:
@@ -95,6 +98,7 @@ class Translator:
     ) -> list[Translation]:
         """The same with all ``n_best`` outputs, scores, and warnings; lines are numbered from ``first_line``.
 
+        With ``samples`` the outputs stand in the order drawn, so that the first is a draw like any other.
         Raises DataError for a line that is too long if ``long_lines="error"``.
         """
         if isinstance(texts, str):
@@ -105,7 +109,6 @@ class Translator:
                     f"line {number} is {text!r}, not a string; translate takes a list of strings"
                 )
         chosen = TranslationOptions.from_mapping(options)
-        aligner = self.aligner(chosen.alignment_layer) if chosen.alignments else None
         sources = read_sources(
             texts,
             self.bundle.tokenizer,
@@ -120,24 +123,25 @@ class Translator:
         missing = [len(source.ids) for source in sources]
         done = missing.count(0)
         with self._ready():
-            for batch in batches(lengths, chosen.batch_tokens or self._budget(), chosen.beam):
+            for batch in batches(lengths, chosen.batch_tokens or self._budget(), chosen.rows):
                 ids = [sources[places[i][0]].ids[places[i][1]] for i in batch]
                 of_batch = [asked.get(places[i], Asked()) for i in batch]
-                for i, hypotheses in zip(batch, self.search(ids, chosen, of_batch), strict=True):
+                outputs = (
+                    self.sample(ids, chosen, of_batch)
+                    if chosen.samples
+                    else self.search(ids, chosen, of_batch)
+                )
+                for i, hypotheses in zip(batch, outputs, strict=True):
                     line, part = places[i]
                     found[line][part] = hypotheses
                     missing[line] -= 1
                     done += missing[line] == 0
                 if progress is not None:
                     progress(done, len(sources))
-        translations = [
+        return [
             self._finished(assemble(source, outputs, self.bundle.tokenizer, alpha=chosen.alpha), line, chosen)
             for line, (source, outputs) in enumerate(zip(sources, found, strict=True), first_line)
         ]
-        if aligner is not None:
-            with self._ready():
-                translations = aligner.align(translations)
-        return translations
 
     def score(
         self,
@@ -184,10 +188,6 @@ class Translator:
                     progress(len(read) * done // len(places), len(read))
         return [assemble_score(parts, gains) for parts, gains in zip(read, found, strict=True)]
 
-    def aligner(self, layer: int = 0) -> Aligner:
-        """What reads word alignments from the attention of all decoder layers, or of one (from 1)."""
-        return Aligner(self._model, self.bundle.tokenizer, layer, self._budget())
-
     def force_decode(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """Log P of each token of each target (ids as the search gives them), decoded as one batch."""
         config = self._model.config
@@ -208,19 +208,44 @@ class Translator:
         """
         config = self._model.config
         asked = asked or [Asked()] * len(ids)
-        lengths = [max(len(own), one.least_tokens) for own, one in zip(ids, asked, strict=True)]
-        limits = torch.tensor([length + options.max_extra for length in lengths], device=self.device)
         with self._inference():
             return beam_search(
                 self._step,
                 self._model.start(self._padded(ids)),
-                max_lengths=limits,
+                max_lengths=self._limits(ids, options, asked),
                 options=options.search,
                 start_id=config.start_id,
                 eos_id=config.eos_id,
                 forbidden=self._forbidden,
                 guide=guide_of(asked, options, config.vocabulary, self.device),
             )
+
+    def sample(
+        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked] = ()
+    ) -> list[list[Hypothesis]]:
+        """Outputs of each source (ids without the end) drawn at random, as one batch.
+
+        Equal sources have equal samples: what is drawn depends on the source's ids, not on its place.
+        """
+        config = self._model.config
+        asked = asked or [Asked()] * len(ids)
+        keys = [key_of(options.seed, source) for source in ids]
+        with self._inference():
+            return sample(
+                self._step,
+                self._model.start(self._padded(ids)),
+                keys=torch.tensor(keys, device=self.device),
+                max_lengths=self._limits(ids, options, asked),
+                options=options.sampling,
+                ids=OutputIds(config.start_id, config.eos_id, tuple(self._forbidden)),
+                guide=guide_of(asked, options, config.vocabulary, self.device),
+            )
+
+    def _limits(
+        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked]
+    ) -> Int[Tensor, " sentences"]:
+        lengths = [max(len(own), one.least_tokens) for own, one in zip(ids, asked, strict=True)]
+        return torch.tensor([length + options.max_extra for length in lengths], device=self.device)
 
     @property
     def _forbidden(self) -> list[int]:
