@@ -115,6 +115,21 @@ def test_samples_of_a_line_are_those_of_the_library(model: str, capsys: Any) -> 
     assert given[-1] == given[0]
 
 
+def test_one_of_many_samples_is_written_and_all_are_told_in_json(model: str, capsys: Any) -> None:
+    Path("in").write_text("".join(f"{line}\n" for line in LINES))
+    flags = ["--samples", "6", "--mbr", "chrf", "--max-extra", "3"]
+    assert main(["translate", model, "--input", "in", *flags]) == 0
+    lines = capsys.readouterr().out.split("\n")[:-1]
+    assert lines == Translator(load_bundle(model)).translate(LINES, samples=6, mbr="chrf", max_extra=3)
+    assert main(["translate", model, "--input", "in", *flags, "--json"]) == 0
+    values = [json.loads(line)["translations"] for line in capsys.readouterr().out.split("\n")[:-1]]
+    assert [outputs[0]["text"] for outputs in values] == lines
+    assert [len(outputs) for outputs in values] == [6, 6, 6, 1, 6, 6]
+    for outputs in values[:3]:
+        expected = [output["expected"] for output in outputs]
+        assert expected == sorted(expected, reverse=True)
+
+
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
@@ -147,6 +162,8 @@ def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: 
         (["MODEL", "--input", "latin"], 1, "latin:2: not valid UTF-8"),
         (["MODEL", "--n-best", "2"], 2, "--n-best 2 gives several outputs a line; add --json"),
         (["MODEL", "--samples", "2"], 2, "--samples 2 gives several outputs a line; add --json"),
+        (["MODEL", "--mbr", "chrf"], 2, "mbr is chrf, but there is one output to choose from; set samples"),
+        (["MODEL", "--mbr", "ter", "--samples", "4"], 2, "mbr is 'ter'; choose one of chrf, bleu"),
         (["MODEL", "--top-k", "2"], 2, "top_k is 2, but nothing is sampled; set samples to 1 or more"),
         (["MODEL", "--beam", "0"], 2, "beam is 0; it must be at least 1"),
         (["MODEL", "--long-lines", "drop"], 2, "long_lines is 'drop'; choose one of split, truncate, error"),

@@ -76,6 +76,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     repetition_penalty: Annotated[
         float, typer.Option(help="Exponent on the probability of tokens that came already; 1: off.")
     ] = 1.0,
+    mbr: Annotated[
+        str, typer.Option(help="Of --samples or --n-best, write the one of highest expected chrf or bleu.")
+    ] = "",
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -85,7 +88,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
     for flag, count in (("--n-best", n_best), ("--samples", samples)):
-        if count > 1 and not as_json:
+        if count > 1 and not as_json and not mbr:
             raise UsageError(
                 f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
             )
@@ -106,6 +109,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "top_k": top_k,
         "top_p": top_p,
         "seed": seed,
+        "mbr": mbr,
         "batch_tokens": batch_tokens,
         "long_lines": long_lines,
         "flag_unusual": flag_unusual,
@@ -146,6 +150,9 @@ def _line(number: int, line: str, translation: Translation, *, as_json: bool, sc
     if as_json:
         fields = ("text", "score", "log_probability", "length", "truncated")
         outputs = [{name: getattr(a, name) for name in fields} for a in translation.alternatives]
+        for output, alternative in zip(outputs, translation.alternatives, strict=True):
+            if alternative.expected is not None:
+                output["expected"] = alternative.expected
         value = {"line": number, "source": line, "translations": outputs, "warnings": translation.warnings}
         return json.dumps(value, ensure_ascii=False) + "\n"
     if scores:  # an empty line has no score, but its TAB, so that columns stay columns

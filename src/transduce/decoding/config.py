@@ -11,6 +11,7 @@ from transduce.config import build
 from transduce.errors import UsageError
 
 LONG_LINES = ("split", "truncate", "error")
+MBR = ("chrf", "bleu")
 # Colder, and log P divided by it would leave the range of float32.
 _COLDEST = 1e-3
 
@@ -76,11 +77,12 @@ class TranslationOptions:
 
     An output has at most as many tokens as its own source (the end not counted) plus ``max_extra``, its end
     included. With ``samples`` above 0 so many outputs are drawn instead of searched (see `SamplingOptions`);
-    they depend on the line's text, the options and ``seed``. ``batch_tokens`` bounds sentences x beam (or
-    samples) x tokens of the longest one in a batch; 0 leaves the choice to the device. ``long_lines`` says
-    what becomes of a line with more tokens than the model is meant for: split at sentence ends, truncate, or
-    error. ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless
-    repetition; it changes no output.
+    they depend on the line's text, the options and ``seed``. ``mbr`` puts the output first that has the
+    highest expected chrf or bleu against the others. ``batch_tokens`` bounds sentences x beam (or samples) x
+    tokens of the longest one in a batch; 0 leaves the choice to the device. ``long_lines`` says what becomes
+    of a line with more tokens than the model is meant for: split at sentence ends, truncate, or error.
+    ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless repetition;
+    it changes no output.
 
     ``prefix_factor`` is for lines that come with a prefix: infinity keeps it, a finite factor makes the
     tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
@@ -98,6 +100,7 @@ class TranslationOptions:
     top_k: int = 0
     top_p: float = 1.0
     seed: int = 0
+    mbr: str = ""
     batch_tokens: int = 0
     long_lines: str = "split"
     flag_unusual: bool = False
@@ -108,6 +111,12 @@ class TranslationOptions:
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses
         self._check_sampling()
+        if self.mbr not in ("", *MBR):
+            raise UsageError(f"mbr is {self.mbr!r}; choose one of {', '.join(MBR)}, or leave it out")
+        if self.mbr and self.outputs < 2:
+            raise UsageError(
+                f"mbr is {self.mbr}, but there is one output to choose from; set samples, e.g. 32, or n_best"
+            )
         if self.max_extra < 0:
             raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
         if self.batch_tokens < 0:
@@ -151,6 +160,11 @@ class TranslationOptions:
     def outputs(self) -> int:
         """The most outputs that a line can have."""
         return self.samples or self.n_best
+
+    @property
+    def one_is_chosen(self) -> bool:
+        """Whether one output of a line is its translation, and not one of several."""
+        return self.outputs == 1 or bool(self.mbr)
 
     def _check_sampling(self) -> None:
         if self.samples:

@@ -20,7 +20,10 @@ _FEWEST_COPIED_WORDS = 4
 
 @dataclass(frozen=True)
 class Alternative:
-    """One output of a line. ``length`` is the number of tokens that the length penalty counts."""
+    """One output of a line. ``length`` is the number of tokens that the length penalty counts.
+
+    ``expected`` is the expected chrF or BLEU where the choice was made by it (see `minimum_risk`).
+    """
 
     text: str
     score: float
@@ -28,6 +31,7 @@ class Alternative:
     length: int
     truncated: bool
     tokens: tuple[int, ...]
+    expected: float | None = None
 
     def explain(self, alpha: float) -> str:
         """The arithmetic of the score in one line."""

@@ -19,6 +19,7 @@ from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.noise import key_of
 from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pairs
 from transduce.decoding.sampling import OutputIds, sample
@@ -77,7 +78,7 @@ class Translator:
         called with the numbers of finished and of all texts. What is worth telling of a line, such as that it
         was split, is a Python warning that names the line.
         """
-        if TranslationOptions.from_mapping(options).outputs != 1:
+        if not TranslationOptions.from_mapping(options).one_is_chosen:
             raise UsageError(
                 "translate gives one text a line; translate_detailed gives n_best or samples of them"
             )
@@ -98,8 +99,8 @@ class Translator:
     ) -> list[Translation]:
         """The same with all ``n_best`` outputs, scores, and warnings; lines are numbered from ``first_line``.
 
-        With ``samples`` the outputs stand in the order drawn, so that the first is a draw like any other.
-        Raises DataError for a line that is too long if ``long_lines="error"``.
+        With ``samples`` the outputs stand in the order drawn, so that the first is a draw like any other;
+        with ``mbr`` the one with the highest expected score leads. Raises DataError for a line that is too long if ``long_lines="error"``.
         """
         if isinstance(texts, str):
             raise UsageError("translate takes a list of lines and got one string; write translate([text])")
@@ -287,6 +288,8 @@ class Translator:
             self._model.train(training)
 
     def _finished(self, translation: Translation, line: int, options: TranslationOptions) -> Translation:
+        if options.mbr:
+            translation = least_risk(translation, options.mbr)
         if not options.flag_unusual:
             return translation
         odd = tuple(f"line {line}: {reason}" for reason in unusual(translation.source, translation.text))
