@@ -100,7 +100,8 @@ class Translator:
         """The same with all ``n_best`` outputs, scores, and warnings; lines are numbered from ``first_line``.
 
         With ``samples`` the outputs stand in the order drawn, so that the first is a draw like any other;
-        with ``mbr`` the one with the highest expected score leads. Raises DataError for a line that is too long if ``long_lines="error"``.
+        with ``mbr`` the one with the highest expected score leads. Raises DataError for a line that is too
+        long if ``long_lines="error"``.
         """
         if isinstance(texts, str):
             raise UsageError("translate takes a list of lines and got one string; write translate([text])")
