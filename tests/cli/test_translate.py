@@ -130,6 +130,25 @@ def test_one_of_many_samples_is_written_and_all_are_told_in_json(model: str, cap
         assert expected == sorted(expected, reverse=True)
 
 
+def test_alignments_are_written_a_line_each_and_into_json(model: str, capsys: Any) -> None:
+    Path("in").write_text("\n".join(LINES))
+    call = ["translate", model, "--input", "in", *FAST]
+    assert main([*call, "--alignments", "links"]) == 0
+    text = capsys.readouterr().out.split("\n")[:-1]
+    links = Path("links").read_text().split("\n")
+    assert len(links) == 7
+    assert links[3] == links[6] == ""
+    for source, output, row in zip(LINES, text, links, strict=False):
+        for pair in row.split():
+            i, j = map(int, pair.split("-"))
+            assert i < len(source.split())
+            assert j < len(output.split())
+    assert main([*call, "--json", "--align"]) == 0
+    values = [json.loads(line) for line in capsys.readouterr().out.split("\n")[:-1]]
+    rows = [" ".join(f"{i}-{j}" for i, j in value["translations"][0]["alignment"]) for value in values]
+    assert rows == links[:-1]
+
+
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
@@ -167,6 +186,14 @@ def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: 
         (["MODEL", "--top-k", "2"], 2, "top_k is 2, but nothing is sampled; set samples to 1 or more"),
         (["MODEL", "--beam", "0"], 2, "beam is 0; it must be at least 1"),
         (["MODEL", "--long-lines", "drop"], 2, "long_lines is 'drop'; choose one of split, truncate, error"),
+        (["MODEL", "--align"], 2, "--align puts word alignments into JSON lines: add --json"),
+        (["MODEL", "--alignments", "in"], 2, "in: is the input as well"),
+        (["MODEL", "--alignments", "out"], 2, "out: is named twice"),
+        (
+            ["MODEL", "--alignments", "x", "--alignment-layer", "9"],
+            2,
+            "alignment_layer is 9, but the decoder",
+        ),
         (["MODEL", "--output", "no/out"], 2, "no/out: there is no folder no; make it first"),
         (["MODEL", "--output", "."], 2, ".: is a folder; name a file in it"),
         (["MODEL", "--output", "x.zst"], 2, "x.zst: .zst is read but not written"),

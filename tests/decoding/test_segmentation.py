@@ -51,7 +51,11 @@ def test_a_clause_without_commas_is_cut_between_words_and_a_word_anywhere() -> N
 def test_parts_fit_and_joined_are_the_line(text: str, limit: int) -> None:
     text = text.strip()
     parts = split_to_fit(text, lambda part: len(part) <= limit)
-    assert join_parts(parts, [part.text for part in parts]) == text
+    whole, begins = join_parts(parts, [part.text for part in parts])
+    assert whole == text
+    assert [text[at : at + len(part.text)] for at, part in zip(begins, parts, strict=True)] == [
+        part.text for part in parts
+    ]
     assert "".join(part.text + part.separator for part in parts) == text
     for part in parts:
         assert len(part.text) <= limit or part.text.count("\u0301") >= limit
@@ -72,8 +76,7 @@ def test_a_long_line_needs_few_measurements() -> None:
 
 def test_outputs_are_joined_with_what_stood_between_the_parts() -> None:
     parts = [Part("A.", " "), Part("B,", "\u00a0"), Part("C", "")]
-    assert join_parts(parts, ["x", "y", "z"]) == "x y\u00a0z"
-    assert (
-        join_parts([Part("今日は。", ""), Part("明日。", "")], ["Today.", "Tomorrow."]) == "Today. Tomorrow."
-    )
-    assert join_parts([Part("今日は。", ""), Part("明日。", "")], ["今天。", "明天。"]) == "今天。明天。"
+    assert join_parts(parts, ["x", "yy", "z"]) == ("x yy\u00a0z", [0, 2, 5])
+    wide = [Part("今日は。", ""), Part("明日。", "")]
+    assert join_parts(wide, ["Today.", "Tomorrow."]) == ("Today. Tomorrow.", [0, 7])
+    assert join_parts(wide, ["今天。", "明天。"]) == ("今天。明天。", [0, 3])

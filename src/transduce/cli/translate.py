@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import itertools
-import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from transduce.cli.beside import Beside
 from transduce.cli.progress import Progress
+from transduce.cli.rendering import Rendering
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
-
-if TYPE_CHECKING:
-    from transduce.decoding.translation import Translation
 
 # Lines that are held at a time: enough to sort by length, and any file fits into memory.
 CHUNK = 10_000
@@ -79,6 +77,15 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     mbr: Annotated[
         str, typer.Option(help="Of --samples or --n-best, write the one of highest expected chrf or bleu.")
     ] = "",
+    alignments: Annotated[
+        str, typer.Option(metavar="FILE", help="Where to write word alignments, as 0-0 1-2 (also .gz).")
+    ] = "",
+    align: Annotated[
+        bool, typer.Option("--align", help="Put word alignments into the lines that --json writes.")
+    ] = False,
+    alignment_layer: Annotated[
+        int, typer.Option(help="Decoder layer whose attention aligns words; 0: the mean of all.")
+    ] = 0,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -92,7 +99,10 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
             raise UsageError(
                 f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
             )
-    check_output(output_file, input_file, *([] if prefix_file is None else [prefix_file]))
+    check_align(align, as_json, alignments, output_file)
+    beside = [name for name in (prefix_file,) if name is not None]
+    for path in (output_file, *([alignments] if alignments else [])):
+        check_output(path, input_file, *beside)
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
@@ -116,6 +126,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "prefix_factor": prefix_factor,
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
+        "alignments": align or bool(alignments),
+        "alignment_layer": alignment_layer,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
@@ -123,8 +135,14 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     translator = Translator.load(model, device=device, precision=precision, threads=threads)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
+    rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain_score else None)
     lines, first = read_lines(input_file), 1
-    with opened(output_file) as output, Progress(input_file, "translated", quiet=asked) as progress:
+    with (
+        opened(output_file) as output,
+        opened(alignments) if alignments else nullcontext() as links,
+        Progress(input_file, "translated", quiet=asked) as progress,
+    ):
+        writers = output.write, None if links is None else links.write
         while chunk := list(itertools.islice(lines, size)):
             translations = translator.translate_detailed(
                 chunk,
@@ -133,29 +151,16 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
                 prefixes=prefixes.take(len(chunk), lines),
                 **options,
             )
-            for number, (line, translation) in enumerate(zip(chunk, translations, strict=True), first):
-                for warning in translation.warnings:
-                    progress.say(f"transduce: warning: {warning}")
-                if explain_score and translation.source:
-                    for rank, alternative in enumerate(translation.alternatives, 1):
-                        progress.say(f"line {number}, output {rank}: {alternative.explain(alpha)}")
-                output.write(_line(number, line, translation, as_json=as_json, scores=scores).encode())
+            rendering.write(first, zip(chunk, translations, strict=True), progress.say, *writers)
             output.flush()
             first += len(chunk)
             progress.finished(len(chunk))
         prefixes.finish()
 
 
-def _line(number: int, line: str, translation: Translation, *, as_json: bool, scores: bool) -> str:
-    if as_json:
-        fields = ("text", "score", "log_probability", "length", "truncated")
-        outputs = [{name: getattr(a, name) for name in fields} for a in translation.alternatives]
-        for output, alternative in zip(outputs, translation.alternatives, strict=True):
-            if alternative.expected is not None:
-                output["expected"] = alternative.expected
-        value = {"line": number, "source": line, "translations": outputs, "warnings": translation.warnings}
-        return json.dumps(value, ensure_ascii=False) + "\n"
-    if scores:  # an empty line has no score, but its TAB, so that columns stay columns
-        score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
-        return f"{score}\t{translation.text}\n"
-    return translation.text + "\n"
+def check_align(align: bool, as_json: bool, alignments: str, output: str) -> None:
+    """Nothing; refuses alignments that have no place to go."""
+    if align and not as_json:
+        raise UsageError("--align puts word alignments into JSON lines: add --json, or use --alignments FILE")
+    if alignments == output:
+        raise UsageError(f"{alignments}: is named twice; text and alignments need a file each")

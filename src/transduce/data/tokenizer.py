@@ -121,7 +121,7 @@ class Tokenizer:
             elif index not in _RESERVED:
                 kept.extend(self._replacement)
         text: str = self._processor.decode(kept) if kept else ""
-        return _unescaped(text).replace("\n", " ")
+        return unescaped(text).replace("\n", " ")
 
     def pieces(self, text: str) -> list[str]:
         """The subwords of one line as strings; ``▁`` stands for a space, ``<0x41>`` for a byte."""
@@ -131,6 +131,19 @@ class Tokenizer:
         """The subword of one id."""
         piece: str = self._processor.id_to_piece(index)
         return piece
+
+    def spelling(self, index: SupportsIndex) -> str | bytes:
+        """What one id stands for: text that is still escaped, or bytes; none for pad, end and begin.
+
+        The unknown id and ids outside the vocabulary stand for U+FFFD, spelled as bytes.
+        """
+        index = index.__index__()
+        if index in _RESERVED:
+            return b""
+        if not UNK_ID < index < self.vocabulary:
+            return "\ufffd".encode()
+        piece = self.piece(index)
+        return bytes([int(piece[3:5], 16)]) if self.byte_pieces[index] else piece.replace(_MARK, " ")
 
     def __reduce__(self) -> tuple[type[Tokenizer], tuple[bytes]]:
         return (Tokenizer, (self.model_bytes,))
@@ -147,7 +160,8 @@ def _escaped(text: str) -> str:
     return text
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """The text that `_escaped` was given."""
     if _ESCAPE in text:
         return text.replace(_ESCAPE + "1", _MARK).replace(_ESCAPE + "0", _ESCAPE)
     return text

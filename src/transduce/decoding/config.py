@@ -88,6 +88,9 @@ class TranslationOptions:
     tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
     output has already (0: off). ``repetition_penalty`` raises the probability of a token that the output has
     already to this power (1: off).
+
+    ``alignments`` says which source words each output's words come from, by the attention of all decoder
+    layers or of ``alignment_layer``.
     """
 
     beam: int = 4
@@ -107,6 +110,8 @@ class TranslationOptions:
     prefix_factor: float = math.inf
     no_repeat_ngram: int = 0
     repetition_penalty: float = 1.0
+    alignments: bool = False
+    alignment_layer: int = 0
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses
@@ -121,6 +126,8 @@ class TranslationOptions:
             raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
         if self.batch_tokens < 0:
             raise UsageError(f"batch_tokens is {self.batch_tokens}; use 0 to have it chosen")
+        if self.alignment_layer and not self.alignments:
+            raise UsageError(f"alignment_layer is {self.alignment_layer}, but alignments are not asked for")
         if self.long_lines not in LONG_LINES:
             raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
         if not self.prefix_factor >= 1:

@@ -61,19 +61,20 @@ def split_to_fit(text: str, fits: Fits) -> list[Part]:
     return parts
 
 
-def join_parts(parts: Sequence[Part], outputs: Sequence[str]) -> str:
-    """One line: the outputs of the parts, with what stood between the parts.
+def join_parts(parts: Sequence[Part], outputs: Sequence[str]) -> tuple[str, list[int]]:
+    """One line: the outputs of the parts, with what stood between the parts; and where each output begins.
 
     Scripts without spaces put none after a sentence; where the output's sentence ends in another mark than
     theirs, a space is added.
     """
-    line = ""
+    line, begins = "", []
     for position, (part, output) in enumerate(zip(parts, outputs, strict=True)):
+        begins.append(len(line))
         line += output
         if position + 1 < len(parts):
             missing = not part.separator and _WIDE_END.search(part.text) and not _WIDE_END.search(output)
             line += " " if missing else part.separator
-    return line
+    return line, begins
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import accumulate
 
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.hypothesis import Hypothesis, explain_score, length_penalty
@@ -19,10 +20,22 @@ _FEWEST_COPIED_WORDS = 4
 
 
 @dataclass(frozen=True)
+class OutputPart:
+    """What one part of a line became: the tokens of both, and the characters at which both begin."""
+
+    source_ids: tuple[int, ...]
+    source_begin: int
+    tokens: tuple[int, ...]
+    begin: int
+
+
+@dataclass(frozen=True)
 class Alternative:
     """One output of a line. ``length`` is the number of tokens that the length penalty counts.
 
     ``expected`` is the expected chrF or BLEU where the choice was made by it (see `minimum_risk`).
+    ``alignment`` holds pairs (source word, output word), counted from 0, where it was asked for. Words are
+    what ``str.split()`` makes of the texts.
     """
 
     text: str
@@ -32,6 +45,8 @@ class Alternative:
     truncated: bool
     tokens: tuple[int, ...]
     expected: float | None = None
+    alignment: tuple[tuple[int, int], ...] | None = None
+    parts: tuple[OutputPart, ...] = field(default=(), repr=False)
 
     def explain(self, alpha: float) -> str:
         """The arithmetic of the score in one line."""
@@ -52,6 +67,11 @@ class Translation:
         return self.alternatives[0].text
 
     @property
+    def alignment(self) -> tuple[tuple[int, int], ...] | None:
+        """Which source words the best output's words come from; None unless ``alignments`` was asked for."""
+        return self.alternatives[0].alignment
+
+    @property
     def truncated(self) -> bool:
         """Whether the best output ran into the length limit before its end."""
         return self.alternatives[0].truncated
@@ -67,20 +87,34 @@ def assemble(
     """
     if not source.ids:
         return Translation(source.text, (Alternative("", 0.0, 0.0, 0, False, ()),), source.warnings)
+    source_begins = [0, *accumulate(len(part.text) + len(part.separator) for part in source.parts[:-1])]
     alternatives = []
     for rank in range(max(len(hypotheses) for hypotheses in found)):
         chosen = [hypotheses[min(rank, len(hypotheses) - 1)] for hypotheses in found]
-        outputs = [tokenizer.decode(hypothesis.tokens).strip() for hypothesis in chosen]
+        decoded = [tokenizer.decode(hypothesis.tokens) for hypothesis in chosen]
+        line, begins = join_parts(source.parts, [output.strip() for output in decoded])
+        # Tokens include the white space that is stripped, so a part may begin before its text.
+        cut = len(line) - len(line.lstrip())
+        starts = [
+            begin - cut - (len(output) - len(output.lstrip()))
+            for begin, output in zip(begins, decoded, strict=True)
+        ]
         log_probability = sum(hypothesis.log_probability for hypothesis in chosen)
         length = sum(hypothesis.length for hypothesis in chosen)
         alternatives.append(
             Alternative(
-                text=join_parts(source.parts, outputs).strip(),
+                text=line.strip(),
                 score=log_probability / length_penalty(length, alpha),
                 log_probability=log_probability,
                 length=length,
                 truncated=any(hypothesis.truncated for hypothesis in chosen),
                 tokens=tuple(token for hypothesis in chosen for token in hypothesis.tokens),
+                parts=tuple(
+                    OutputPart(ids, source_begin, hypothesis.tokens, start)
+                    for ids, source_begin, hypothesis, start in zip(
+                        source.ids, source_begins, chosen, starts, strict=True
+                    )
+                ),
             )
         )
     return Translation(source.text, tuple(alternatives), source.warnings)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transduce import machine
 from transduce.bundle import Bundle, load_bundle
+from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
@@ -111,6 +112,7 @@ class Translator:
                     f"line {number} is {text!r}, not a string; translate takes a list of strings"
                 )
         chosen = TranslationOptions.from_mapping(options)
+        aligner = self.aligner(chosen.alignment_layer) if chosen.alignments else None
         sources = read_sources(
             texts,
             self.bundle.tokenizer,
@@ -140,10 +142,14 @@ class Translator:
                     done += missing[line] == 0
                 if progress is not None:
                     progress(done, len(sources))
-        return [
+        translations = [
             self._finished(assemble(source, outputs, self.bundle.tokenizer, alpha=chosen.alpha), line, chosen)
             for line, (source, outputs) in enumerate(zip(sources, found, strict=True), first_line)
         ]
+        if aligner is not None:
+            with self._ready():
+                translations = aligner.align(translations)
+        return translations
 
     def score(
         self,
@@ -189,6 +195,10 @@ class Translator:
                 if progress is not None:
                     progress(len(read) * done // len(places), len(read))
         return [assemble_score(parts, gains) for parts, gains in zip(read, found, strict=True)]
+
+    def aligner(self, layer: int = 0) -> Aligner:
+        """What reads word alignments from the attention of all decoder layers, or of one (from 1)."""
+        return Aligner(self._model, self.bundle.tokenizer, layer, self._budget())
 
     def force_decode(self, sources: Sequence[Ids], targets: Sequence[Ids]) -> list[list[float]]:
         """Log P of each token of each target (ids as the search gives them), decoded as one batch."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transduce.bundle import Bundle
-from transduce.model.attention import MultiHeadAttention
+from transduce.model.attention_record import recorded_weights
 
 
 @dataclass(frozen=True)
@@ -36,39 +35,30 @@ def attention_maps(bundle: Bundle, source: str, target: str) -> AttentionMaps:
     """The attention of the model while it reads ``source`` and is given ``target``."""
     model, tokenizer = bundle.model, bundle.tokenizer
     config, device = model.config, next(model.parameters()).device
+    encoder: Iterable[Any] = model.encoder.layers
+    decoder: Iterable[Any] = model.decoder.layers
+    parts = {
+        "encoder": [layer.self_attention for layer in encoder],
+        "decoder": [layer.self_attention for layer in decoder],
+        "cross": [layer.cross_attention for layer in decoder],
+    }
     source_ids = [*tokenizer.encode(source), config.eos_id]
     target_out = [*tokenizer.encode(target), config.eos_id]
     target_in = [config.start_id, *target_out[:-1]]
     training = model.training
     model.eval()
     try:
-        with _recorded(model) as recorded:
+        with recorded_weights(module for modules in parts.values() for module in modules) as recorded:
             model(torch.tensor([source_ids], device=device), torch.tensor([target_in], device=device))
     finally:
         model.train(training)
-    layers = model.decoder.layers
+    maps = {
+        name: torch.stack([recorded[module][0].float().cpu() for module in modules])
+        for name, modules in parts.items()
+    }
     return AttentionMaps(
-        encoder=torch.stack([recorded[layer.self_attention] for layer in model.encoder.layers]),
-        decoder=torch.stack([recorded[layer.self_attention] for layer in layers]),
-        cross=torch.stack([recorded[layer.cross_attention] for layer in layers]),
+        **maps,
         source=tuple(map(tokenizer.piece, source_ids)),
         target_in=("<start>", *map(tokenizer.piece, target_in[1:])),
         target_out=tuple(map(tokenizer.piece, target_out)),
     )
-
-
-@contextmanager
-def _recorded(model: torch.nn.Module) -> Iterator[dict[Any, Tensor]]:
-    weights: dict[Any, Tensor] = {}
-
-    def record(module: MultiHeadAttention, arguments: tuple[Any, ...]) -> None:
-        weights[module] = module.weights(*arguments)[0].float().cpu()
-
-    handles = [
-        m.register_forward_pre_hook(record) for m in model.modules() if isinstance(m, MultiHeadAttention)
-    ]
-    try:
-        yield weights
-    finally:
-        for handle in handles:
-            handle.remove()

@@ -1,0 +1,63 @@
+"""What a translated line looks like: plain text, score and text, or JSON; and what is told beside it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transduce.decoding.translation import Translation
+
+_FIELDS = ("text", "score", "log_probability", "length", "truncated")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rendering:
+    """How lines are written. ``explained`` is the exponent with which scores are explained; None: not."""
+
+    as_json: bool
+    scores: bool
+    explained: float | None
+
+    def write(
+        self,
+        first: int,
+        pairs: Iterable[tuple[str, Translation]],
+        say: Callable[[str], None],
+        output: Callable[[bytes], object],
+        links: Callable[[bytes], object] | None,
+    ) -> None:
+        """Nothing; lines went to ``output``, alignments to ``links``, and the rest was told to ``say``."""
+        from transduce.decoding.alignment import pharaoh
+
+        for number, (line, translation) in enumerate(pairs, first):
+            for warning in translation.warnings:
+                say(f"transduce: warning: {warning}")
+            if self.explained is not None and translation.source:
+                for rank, alternative in enumerate(translation.alternatives, 1):
+                    say(f"line {number}, output {rank}: {alternative.explain(self.explained)}")
+            output(self.line(number, line, translation).encode())
+            if links is not None:
+                links(f"{pharaoh(translation.alignment or ())}\n".encode())
+
+    def line(self, number: int, source: str, translation: Translation) -> str:
+        """One line of the output, with its end."""
+        if self.as_json:
+            return _json(number, source, translation)
+        if self.scores:  # an empty line has no score, but its TAB, so that columns stay columns
+            score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
+            return f"{score}\t{translation.text}\n"
+        return translation.text + "\n"
+
+
+def _json(number: int, source: str, translation: Translation) -> str:
+    outputs: list[dict[str, Any]] = []
+    for alternative in translation.alternatives:
+        outputs.append({name: getattr(alternative, name) for name in _FIELDS})
+        for name in ("expected", "alignment"):
+            if getattr(alternative, name) is not None:
+                outputs[-1][name] = getattr(alternative, name)
+    value = {"line": number, "source": source, "translations": outputs, "warnings": translation.warnings}
+    return json.dumps(value, ensure_ascii=False) + "\n"
