@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -49,7 +50,7 @@ def test_weights_are_the_attention_of_the_step_that_predicts_each_word(layer: in
         # Given as text, so that tokens and text agree.
         target = tokenizer().encode(output.text)
         part = OutputPart(output.parts[0].source_ids, 0, (*target, EOS_ID), 0)
-        given_text = type(output)(output.text, 0.0, 0.0, 1, False, part.tokens, None, (part,))
+        given_text = replace(output, tokens=part.tokens, parts=(part,))
         (found,) = aligner.weights([(translation.source, given_text)])
         cross = attention_maps(it.bundle, translation.source, output.text).cross.mean(1)
         cross = cross.mean(0) if layer == 0 else cross[layer - 1]
