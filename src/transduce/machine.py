@@ -114,10 +114,10 @@ def fast_bf16() -> bool:
 
 def pick_precision(name: str, device: str) -> str:
     """``bf16`` or ``fp32``; ``auto`` is bf16 only where the device computes it fast."""
-    if name in ("bf16", "fp32"):
+    if name in ("bf16", "fp32") or (name == "int8" and device == "cpu"):
         return name
     if name != "auto":
-        raise UsageError(f"unknown precision {name!r}: choose auto, bf16 or fp32")
+        raise UsageError(f"unknown precision {name!r}: choose auto, bf16, fp32 or (on a CPU) int8")
     if device.startswith("cuda"):
         import torch
 

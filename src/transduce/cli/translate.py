@@ -90,7 +90,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")] = "auto",
+    engine: Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")] = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
@@ -132,7 +133,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
     machine.tune_allocator()
-    translator = Translator.load(model, device=device, precision=precision, threads=threads)
+    translator = Translator.load(model, device=device, precision=precision, threads=threads, engine=engine)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain_score else None)

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transduce.decoding.back_trace import Ended, Record, back_trace
-from transduce.decoding.candidates import Candidates, continuations
+from transduce.decoding.candidates import Candidates, Scored, continuations, widened
 from transduce.decoding.config import SearchOptions
 from transduce.decoding.guide import Guide
 from transduce.decoding.guided import guided_continuations
@@ -41,8 +41,8 @@ class State(Protocol):
 
 S = TypeVar("S", bound=State)
 # The newest token of each row and the state -> logits [rows, vocabulary] for the next one, and the new state.
-# The logits belong to the search, which overwrites them.
-Step = Callable[[Tensor, S], tuple[Tensor, S]]
+# They may come with their sum (see Scored). They belong to the search, which overwrites them.
+Step = Callable[[Tensor, S], tuple[Tensor | Scored, S]]
 
 
 @dataclass(frozen=True)
@@ -114,16 +114,15 @@ def _search(
     results = Ended.none(len(limits), options.n_best, batch.log_p)
     history: list[Record] = []
     for length in range(1, int(limits.max()) + 1):
-        logits, state = step(batch.tokens.flatten(), state)
-        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+        scores, state = step(batch.tokens.flatten(), state)
         not_yet = rules.eos_id if length <= options.min_length else None
         if guide is None:
             best, usable = continuations(
-                logits, batch.log_p, beam=options.beam, never=rules.never, not_yet=not_yet
+                widened(scores), batch.log_p, beam=options.beam, never=rules.never, not_yet=not_yet
             )
         else:
             best, usable = guided_continuations(
-                logits, batch.log_p, guide, beam=options.beam, never=rules.never, not_yet=not_yet
+                widened(scores), batch.log_p, guide, beam=options.beam, never=rules.never, not_yet=not_yet
             )
         slots = batch.log_p.shape[1]
         batch = _advanced(batch, best, length, rules)

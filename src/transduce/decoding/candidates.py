@@ -11,6 +11,8 @@ from torch.nn.functional import pad
 
 # Scores that lie no further apart count as equal. Sums in another order differ by less.
 TIE = 1e-6
+# Rows of logits are looked through in blocks of this many.
+BLOCK = 64
 _NEVER = float("-inf")
 
 
@@ -33,6 +35,29 @@ class Candidates:
         return Candidates(self.log_p[:, :count], self.tokens[:, :count], self.parents[:, :count])
 
 
+@dataclass(frozen=True)
+class Scored:
+    """Logits from which what is forbidden is out already, and the logarithm of their exponentials' sum.
+
+    Rows may be wider than the vocabulary; what is beyond it is minus infinity. Both belong to the search.
+    """
+
+    logits: Float[Tensor, "rows wide"]
+    log_sum: Float[Tensor, "rows 1"]
+    vocabulary: int
+
+    def log_p(self) -> Float[Tensor, "rows vocabulary"]:
+        """Log P of every token."""
+        return self.logits[:, : self.vocabulary] - self.log_sum
+
+
+def widened(scores: Float[Tensor, "rows vocabulary"] | Scored) -> Float[Tensor, "rows vocabulary"] | Scored:
+    """The same scores, in single precision where they came in half."""
+    if isinstance(scores, Tensor) and scores.dtype in (torch.bfloat16, torch.float16):
+        return scores.float()
+    return scores
+
+
 def ranking(
     scores: Float[Tensor, "sentences n"], preference: Int[Tensor, "#sentences n"], span: int
 ) -> Int[Tensor, "sentences n"]:
@@ -51,7 +76,7 @@ def best_tokens(
     Where the cut runs through equals that reach up to rank ``certain``, the lower tokens are taken; further
     down it does not matter which of them a search sees.
     """
-    values, tokens = logits.topk(count, dim=1)
+    values, tokens = _highest(logits, count)
     if count == logits.shape[1]:
         return values, tokens
     tied = values[:, certain] - values[:, -1] <= TIE
@@ -66,8 +91,24 @@ def best_tokens(
     return values, tokens
 
 
+def _highest(
+    logits: Float[Tensor, "rows vocabulary"], count: int
+) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"]]:
+    """What topk gives, on a CPU by blocks: the highest lie in the blocks with the highest maxima."""
+    rows, width = logits.shape
+    if logits.device.type != "cpu" or width % BLOCK or width < 4 * count * BLOCK:
+        values, tokens = logits.topk(count, dim=1)
+        return values, tokens
+    blocks = logits.reshape(rows, -1, BLOCK)
+    chosen = blocks.amax(2).topk(count, dim=1, sorted=False).indices
+    first = torch.arange(rows, device=logits.device)[:, None] * blocks.shape[1]
+    inside = blocks.flatten(0, 1).index_select(0, (first + chosen).flatten()).view(rows, -1)
+    values, place = inside.topk(count, dim=1)
+    return values, chosen.gather(1, place // BLOCK) * BLOCK + place % BLOCK
+
+
 def continuations(
-    logits: Float[Tensor, "rows vocabulary"],
+    scores: Float[Tensor, "rows vocabulary"] | Scored,
     alive: Float[Tensor, "sentences slots"],
     *,
     beam: int,
@@ -76,14 +117,20 @@ def continuations(
 ) -> tuple[Candidates, Bool[Tensor, ""]]:
     """The 2 x ``beam`` best continuations of each sentence's hypotheses, and whether all logits were usable.
 
-    ``logits`` is overwritten. The ids ``never`` are taken out before the softmax; the id ``not_yet`` is not
-    chosen either, but keeps its probability. A beam of 1 has one candidate: greedy search. Otherwise an end
-    for every hypothesis may be among the candidates and there are still enough to fill the beam.
+    ``scores`` are overwritten. The ids ``never`` are taken out before the softmax (of what is `Scored` they
+    are out already); the id ``not_yet`` is not chosen either, but keeps its probability. A beam of 1 has one
+    candidate: greedy search. Otherwise an end for every hypothesis may be among the candidates and there are
+    still enough to fill the beam.
     """
-    if len(never):
-        logits.index_fill_(1, never, _NEVER)
-    gains, tokens, usable = _best_gains(logits, beam, not_yet, alive.dtype)
-    best = ranked(gains, tokens, alive, beam=beam, vocabulary=logits.shape[1])
+    if isinstance(scores, Tensor):
+        if len(never):
+            scores.index_fill_(1, never, _NEVER)
+        vocabulary = scores.shape[1]
+        gains, tokens, usable = _best_gains(scores, beam, not_yet, alive.dtype)
+    else:
+        vocabulary = scores.vocabulary
+        gains, tokens, usable = _best_scored(scores, beam, not_yet, alive.dtype)
+    best = ranked(gains, tokens, alive, beam=beam, vocabulary=vocabulary)
     return best, (usable.view_as(alive) | (alive == _NEVER)).all()
 
 
@@ -129,3 +176,15 @@ def _best_gains(
         top = torch.maximum(top, held_back)
     rest = logits.sub_(top).exp_().sum(1, keepdim=True).log_()
     return values.to(dtype) - top.to(dtype) - rest.to(dtype), tokens, torch.isfinite(rest).squeeze(1)
+
+
+def _best_scored(
+    scores: Scored, beam: int, not_yet: int | None, dtype: torch.dtype
+) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"], Bool[Tensor, " rows"]]:
+    """The same where the sum over the vocabulary is known."""
+    count = min(max(2 * beam, 4), scores.vocabulary)
+    if not_yet is not None:
+        scores.logits[:, not_yet] = _NEVER
+    values, tokens = best_tokens(scores.logits, count, min(beam, count - 1))
+    gains = values.to(dtype) - scores.log_sum.to(dtype)
+    return gains, tokens, torch.isfinite(scores.log_sum).squeeze(1)

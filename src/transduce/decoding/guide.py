@@ -13,6 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transduce.decoding.candidates import Scored
+
 NEVER = float("-inf")
 Own = TypeVar("Own")
 
@@ -64,7 +66,7 @@ def together(guides: Sequence[Guide]) -> Guides | None:
 
 
 def guided_log_p(
-    logits: Float[Tensor, "rows vocabulary"],
+    scores: Float[Tensor, "rows vocabulary"] | Scored,
     guide: Guide,
     *,
     never: Int[Tensor, " ids"],
@@ -73,9 +75,12 @@ def guided_log_p(
     """log P of each row's next token, guided.
 
     The ids ``never`` are taken out before the softmax; the id ``not_yet`` is forbidden but keeps its share.
-    A row that is not finite, or has probability nowhere, has NaN. ``logits`` is overwritten.
+    A row that is not finite, or has probability nowhere, has NaN. ``scores`` are overwritten.
     """
-    log_p = logits.index_fill_(1, never, NEVER).log_softmax(1)
+    if isinstance(scores, Tensor):
+        log_p = scores.index_fill_(1, never, NEVER).log_softmax(1)
+    else:
+        log_p = scores.log_p()
     if not_yet is not None:
         log_p[:, not_yet] = NEVER
     return Guides((guide,)).guided(log_p)

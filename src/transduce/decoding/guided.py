@@ -6,12 +6,12 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transduce.decoding.candidates import Candidates, best_tokens, ranked
+from transduce.decoding.candidates import Candidates, Scored, best_tokens, ranked
 from transduce.decoding.guide import NEVER, Guide, guided_log_p
 
 
 def guided_continuations(
-    logits: Float[Tensor, "rows vocabulary"],
+    scores: Float[Tensor, "rows vocabulary"] | Scored,
     alive: Float[Tensor, "sentences slots"],
     guide: Guide,
     *,
@@ -20,7 +20,7 @@ def guided_continuations(
     not_yet: int | None,
 ) -> tuple[Candidates, Bool[Tensor, ""]]:
     """What `continuations` gives, of the log P that the ``guide`` leaves."""
-    log_p = guided_log_p(logits, guide, never=never, not_yet=not_yet)
+    log_p = guided_log_p(scores, guide, never=never, not_yet=not_yet)
     usable = ~torch.isnan(log_p).any(1)
     count = min(max(2 * beam, 4), log_p.shape[1])
     gains, tokens = best_tokens(log_p, count, min(beam, count - 1))

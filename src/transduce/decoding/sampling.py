@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transduce.decoding.beam_search import DONE_SHARE, S, Step
-from transduce.decoding.candidates import TIE
+from transduce.decoding.candidates import TIE, widened
 from transduce.decoding.config import SamplingOptions
 from transduce.decoding.guide import NEVER, Guide, Guides, guided_log_p
 from transduce.decoding.hypothesis import Hypothesis, length_penalty, not_finite
@@ -83,10 +83,9 @@ def _draw_all(
     ended = torch.zeros_like(keys, dtype=torch.bool)
     drawn = []
     for length in range(1, int(limits.max()) + 1):
-        logits, state = step(tokens.flatten(), state)
-        logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+        scores, state = step(tokens.flatten(), state)
         not_yet = ids.end if length <= options.min_length else None
-        log_p = guided_log_p(logits, guide or Guides(()), never=never, not_yet=not_yet)
+        log_p = guided_log_p(widened(scores), guide or Guides(()), never=never, not_yet=not_yet)
         if bool(torch.isnan(log_p).any()):
             raise not_finite(length)
         slots = tokens.shape[1]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from torch import Tensor
 
 from transduce import machine
@@ -19,6 +19,7 @@ from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import TranslationOptions
+from transduce.decoding.engines import in_parallel, pick_engine
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.noise import key_of
@@ -28,7 +29,6 @@ from transduce.decoding.scoring import PairScore, assemble_score, shifted, token
 from transduce.decoding.sources import read_sources
 from transduce.decoding.translation import Translation, assemble, unusual
 from transduce.errors import UsageError
-from transduce.model.cache import DecoderState
 from transduce.model.config import OUTPUT_RESERVE
 
 Progress = Callable[[int, int], None]
@@ -45,24 +45,36 @@ class Translator:
     same line gives the same output whatever stands beside it.
     """
 
-    def __init__(self, bundle: Bundle, *, device: str = "cpu", precision: str = "fp32") -> None:
+    def __init__(
+        self, bundle: Bundle, *, device: str = "cpu", precision: str = "fp32", engine: str = "torch"
+    ) -> None:
         self.bundle, self.device, self.precision = bundle, device, precision
         self._model = bundle.model.to(device)
         self._asker = Asker(bundle.tokenizer)
+        self._engine = pick_engine(
+            engine, self._model, device=device, precision=precision, forbidden=self._forbidden
+        )
 
     @classmethod
     def load(
-        cls, folder: str | Path, *, device: str = "auto", precision: str = "auto", threads: int = 0
+        cls,
+        folder: str | Path,
+        *,
+        device: str = "auto",
+        precision: str = "auto",
+        threads: int = 0,
+        engine: str = "auto",
     ) -> Translator:
         """The translator in a model folder.
 
-        ``device`` is auto, cpu, cuda, cuda:N or mps; ``precision`` is auto, fp32 or bf16; ``threads`` bounds
-        the CPU threads of the whole process (0: torch's choice), which never exceed the usable cores.
+        ``device`` is auto, cpu, cuda, cuda:N or mps; ``precision`` is auto, fp32, bf16 or int8; ``threads``
+        bounds the CPU threads of the whole process (0: torch's choice), which never exceed the usable cores.
+        ``engine`` is auto, torch or openvino (see `transduce.decoding.engines`).
         """
         device = machine.pick_device(device)
         precision = machine.pick_precision(precision, device)
         machine.set_threads(threads)
-        return cls(load_bundle(folder, device), device=device, precision=precision)
+        return cls(load_bundle(folder, device), device=device, precision=precision, engine=engine)
 
     def translate(
         self,
@@ -127,14 +139,15 @@ class Translator:
         missing = [len(source.ids) for source in sources]
         done = missing.count(0)
         with self._ready():
-            for batch in batches(lengths, chosen.batch_tokens or self._budget(), chosen.rows):
-                ids = [sources[places[i][0]].ids[places[i][1]] for i in batch]
+
+            def outputs_of(batch: list[int]) -> list[list[Hypothesis]]:
+                ids = [sources[line].ids[part] for line, part in (places[i] for i in batch)]
                 of_batch = [asked.get(places[i], Asked()) for i in batch]
-                outputs = (
-                    self.sample(ids, chosen, of_batch)
-                    if chosen.samples
-                    else self.search(ids, chosen, of_batch)
-                )
+                find = self.sample if chosen.samples else self.search
+                return find(ids, chosen, of_batch)
+
+            every = list(batches(lengths, chosen.batch_tokens or self._budget(), chosen.rows))
+            for batch, outputs in in_parallel(outputs_of, every, self._engine.workers):
                 for i, hypotheses in zip(batch, outputs, strict=True):
                     line, part = places[i]
                     found[line][part] = hypotheses
@@ -204,7 +217,8 @@ class Translator:
         """Log P of each token of each target (ids as the search gives them), decoded as one batch."""
         config = self._model.config
         target_in, target_out = shifted(targets, config.start_id, config.pad_id)
-        with self._inference():
+        kind = torch.device(self.device).type
+        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
             state = self._model.start(self._padded(sources))
             logits, _ = self._model.decode(target_in.to(self.device), state)
             return token_log_probabilities(
@@ -220,10 +234,10 @@ class Translator:
         """
         config = self._model.config
         asked = asked or [Asked()] * len(ids)
-        with self._inference():
+        with torch.inference_mode():
             return beam_search(
-                self._step,
-                self._model.start(self._padded(ids)),
+                self._engine.step,
+                self._engine.start(self._padded(ids)),
                 max_lengths=self._limits(ids, options, asked),
                 options=options.search,
                 start_id=config.start_id,
@@ -242,10 +256,10 @@ class Translator:
         config = self._model.config
         asked = asked or [Asked()] * len(ids)
         keys = [key_of(options.seed, source) for source in ids]
-        with self._inference():
+        with torch.inference_mode():
             return sample(
-                self._step,
-                self._model.start(self._padded(ids)),
+                self._engine.step,
+                self._engine.start(self._padded(ids)),
                 keys=torch.tensor(keys, device=self.device),
                 max_lengths=self._limits(ids, options, asked),
                 options=options.sampling,
@@ -271,19 +285,6 @@ class Translator:
         rows = [torch.tensor([*source, config.eos_id]) for source in ids]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id)
         return padded.to(self.device)
-
-    @contextmanager
-    def _inference(self) -> Iterator[None]:
-        """No gradients, and the precision that was asked for."""
-        kind = torch.device(self.device).type
-        with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
-            yield
-
-    def _step(
-        self, tokens: Int[Tensor, " rows"], state: DecoderState
-    ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
-        logits, state = self._model.decode(tokens[:, None], state)
-        return logits[:, 0], state
 
     def _budget(self) -> int:
         return BATCH_TOKENS[torch.device(self.device).type]

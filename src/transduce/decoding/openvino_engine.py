@@ -1,0 +1,153 @@
+"""The same steps in OpenVINO, which is about twice as fast on a CPU: see `docs/results.md`.
+
+OpenVINO is optional; `transduce.decoding.engines` decides. Importing this module imports it.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import openvino
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from transduce.decoding.candidates import Scored
+from transduce.decoding.openvino_graph import Graphs
+from transduce.model.positional_encoding import PositionalEncoding, sinusoids
+from transduce.model.transformer import Transformer
+
+# Added to the scores of hidden positions: what is left of them is 0 in every precision.
+_HIDDEN = -1e30
+
+
+class _Session:
+    """The runtime's memory of one search: two requests, used by nobody else meanwhile."""
+
+    def __init__(self, encoder: Any, decoder: Any) -> None:
+        self.encoder, self.decoder = encoder, decoder
+        self.steps = 0
+        self.held: dict[str, Any] = {}
+
+    def give(self, name: str, value: Tensor | Any) -> None:
+        """Nothing; the decoder reads ``value``, which is kept alive, as its input ``name``."""
+        if isinstance(value, Tensor):
+            value = openvino.Tensor(value.contiguous().numpy(), shared_memory=True)
+        self.held[name] = value
+        self.decoder.set_tensor(name, value)
+
+
+@dataclass(frozen=True)
+class RuntimeState:
+    """A place in one search. It can be continued once: the runtime keeps the newest step only.
+
+    ``pending`` are the rows of the last step that the next one continues.
+    """
+
+    session: _Session
+    memory: tuple[Any, ...]
+    bias: Tensor
+    pending: Int[Tensor, " rows"]
+    length: int
+
+    def rows(
+        self, hypotheses: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
+    ) -> RuntimeState:
+        """The state whose hypothesis i is this one's ``hypotheses[i]``, for the ``sentences`` that stay."""
+        state = replace(self, pending=self.pending[hypotheses])
+        if sentences is None:
+            return state
+        memory = tuple(_torch(tensor).index_select(0, sentences) for tensor in self.memory)
+        state = replace(state, memory=memory, bias=self.bias.index_select(0, sentences))
+        state.hand_over()
+        return state
+
+    def hand_over(self) -> None:
+        """Nothing; the runtime reads the memory of this state from now on."""
+        for i, tensor in enumerate(self.memory):
+            self.session.give(f"{'kv'[i % 2]}{i // 2}", tensor)
+        self.session.give("bias", self.bias)
+
+
+class OpenVinoEngine:
+    """Encodes and steps on the CPU, in any number of threads at once; each search uses one core.
+
+    ``precision`` is fp32, bf16 or int8 (int8 weights; activations as the processor computes fastest).
+    """
+
+    def __init__(self, model: Transformer, *, precision: str, workers: int, forbidden: Sequence[int]) -> None:
+        graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
+        options = {
+            "INFERENCE_NUM_THREADS": workers,
+            "NUM_STREAMS": workers,
+            "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
+            "KV_CACHE_PRECISION": "bf16" if precision == "bf16" else "f32",
+            "ENABLE_CPU_PINNING": False,
+        }
+        if precision != "int8":
+            options["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+        core = openvino.Core()
+        self.workers, self._model = workers, model
+        self._encoder = core.compile_model(graphs.encoder(), "CPU", options)
+        self._decoder = core.compile_model(graphs.decoder(), "CPU", options)
+        self._idle: deque[tuple[Any, Any]] = deque()
+
+    def start(self, source: Int[Tensor, "sentences source"]) -> RuntimeState:
+        """The state before the first target token; ``source`` is padded at its end."""
+        try:
+            encoder, decoder = self._idle.pop()
+        except IndexError:
+            encoder, decoder = self._encoder.create_infer_request(), self._decoder.create_infer_request()
+        session = _Session(encoder, decoder)
+        weakref.finalize(session, self._idle.append, (encoder, decoder))
+        decoder.reset_state()
+        bias = torch.zeros(source.shape).masked_fill_(source == self._model.config.pad_id, _HIDDEN)
+        bias = bias[:, None, None]
+        length = source.shape[1]
+        inputs = {
+            "ids": source.int().numpy(),
+            "bias": bias.numpy(),
+            **self._places(self._model.source_positions, 0, length),
+        }
+        encoder.infer(inputs, share_inputs=True, share_outputs=True)
+        memory = tuple(encoder.get_output_tensor(i) for i in range(2 * self._model.config.decoder_layers))
+        state = RuntimeState(session, memory, bias, torch.arange(len(source)), 0)
+        state.hand_over()
+        return state
+
+    def step(self, tokens: Int[Tensor, " rows"], state: RuntimeState) -> tuple[Scored, RuntimeState]:
+        """What may follow each of ``tokens``, and the state after them."""
+        session, request = state.session, state.session.decoder
+        assert session.steps == state.length, "a state of the runtime can be continued once only"
+        sentences, config = len(state.bias), self._model.config
+        session.give("tokens", tokens.int())
+        session.give("rows", state.pending.int())
+        session.give("group", torch.tensor([sentences, len(tokens) // sentences, config.d_model]))
+        for name, value in self._places(self._model.target_positions, state.length, 1).items():
+            session.give(name, openvino.Tensor(value, shared_memory=True))
+        request.infer()
+        session.steps += 1
+        logits, log_sum = (_torch(request.get_output_tensor(i)) for i in range(2))
+        rows = torch.arange(len(tokens))
+        return Scored(logits, log_sum, config.vocabulary), replace(
+            state, pending=rows, length=state.length + 1
+        )
+
+    def _places(self, table: PositionalEncoding, offset: int, length: int) -> dict[str, Any]:
+        """The graphs' inputs that say where ``length`` tokens from ``offset`` on stand."""
+        config = self._model.config
+        if config.positions == "rotary":
+            turns = sinusoids(length, config.d_k, offset).float()[None, None]
+            halves = {"sine": turns[..., 0::2], "cosine": turns[..., 1::2]}
+            return {name: half.contiguous().numpy() for name, half in halves.items()}
+        rows = table.rows(offset + length, torch.device("cpu"))[offset:].detach().float()
+        return {"positions": rows[None].contiguous().numpy()}
+
+
+def _torch(tensor: Any) -> Tensor:
+    """The runtime's tensor as torch's, without a copy."""
+    return tensor if isinstance(tensor, Tensor) else torch.from_numpy(tensor.data)
