@@ -144,7 +144,8 @@ def test_searches_at_the_same_time_do_not_share_memory_and_give_it_back() -> Non
 
 @needs_openvino
 def test_translating_speaks_to_nobody(tmp_path: Any) -> None:
-    save_bundle(tmp_path / "model", tiny_model(), tiny_bundle().tokenizer, training={})
+    bundle = tiny_bundle()
+    save_bundle(tmp_path / "model", bundle.model, bundle.model.config, bundle.tokenizer, {})
     code = f"""
 import socket
 def refuse(*_): raise SystemExit("a connection was asked for")
