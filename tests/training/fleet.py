@@ -126,7 +126,7 @@ def _worker(calls: Sequence[Call]) -> None:
 
     import pytest
     import torch
-    from shortage import Shortage, decide_on_the_device, run_out
+    from shortage import Shortage, decide_on_the_device, limit_memory, run_out
 
     from transduce.training import run as module
     from transduce.training import trainer
@@ -143,6 +143,8 @@ def _worker(calls: Sequence[Call]) -> None:
         _note_writes(folder, rank)
         with pytest.MonkeyPatch.context() as patch:
             run_out(patch, [Shortage(**short) for short in call.pop("shortages", [])], rank)
+            if tokens := call.pop("memory", {}).get(str(rank)):
+                limit_memory(patch, tokens)
             if call.pop("ahead", False):
                 decide_on_the_device(patch)
             if size := call.pop("bucket_mb", None):

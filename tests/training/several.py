@@ -30,6 +30,7 @@ HOW: dict[str, Any] = {
     "timeout_minutes": 2.0,
     "valid_lines": 1,
 }
+SHARDED = {"parallel": "sharded"}
 ROWS = {**HOW, "micro_batch_tokens": 300}  # one micro-batch an update, whose rows are divided
 
 

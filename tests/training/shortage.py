@@ -62,6 +62,22 @@ def run_out(patch: Any, shortages: list[Shortage], rank: int = 0) -> None:
     patch.setattr(parallel, "batch_loss", full)
 
 
+def limit_memory(patch: Any, tokens: int) -> list[int]:
+    """Trials with micro-batches of more than so many tokens fail as on a full GPU; the sizes that came."""
+    from transduce.training import trial as trial_module
+
+    work, sizes = trial_module.update, []
+
+    def limited(model: Any, optimizer: Any, batches: Any, *arguments: Any, **named: Any) -> Any:
+        sizes.append(max(max(batch.source.numel(), batch.target_in.numel()) for batch in batches))
+        if sizes[-1] > tokens:
+            raise RuntimeError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+        return work(model, optimizer, batches, *arguments, **named)
+
+    patch.setattr(trial_module, "update", limited)
+    return sizes
+
+
 def decide_on_the_device(patch: Any, *, wanted: bool = True) -> None:
     """Nothing; updates are decided upon and read as on a GPU: not before the next one is begun.
 

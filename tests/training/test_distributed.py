@@ -11,9 +11,7 @@ from pathlib import Path
 
 import pytest
 from fleet import run_fleet, seen, written
-from several import HOW, ROWS, alone, assert_same_weights, call_of, events
-
-SHARDED = {"parallel": "sharded"}
+from several import HOW, ROWS, SHARDED, alone, assert_same_weights, call_of, events
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ from transduce.training.folder import check_space, clear_leftovers, disk_error, 
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
 from transduce.training.parallel import learner
+from transduce.training.rehearsal import ShardedTrial
 from transduce.training.resume import basis, go_on
 from transduce.training.settings import RunSettings, with_absolute_paths
 from transduce.training.start import Start, with_own_tokenizer
@@ -192,19 +193,21 @@ class Run:
     def _tried(self, model: Transformer, data: Prepared, batching: Batching) -> Batching:
         """The batches of this run, of which the largest fits in memory; ConfigError where it does not."""
         config = self.config
-        if self.workers.count > 1 and config.parallel == "sharded":
-            self.log.say("a sharded model is not tried with the largest batch before the first update")
-            return batching
-        trial = Trial(model, adam(model, config), batching, config, precision=self.precision)
         if config.fit_micro_batch:
-            found = self.workers.first(lambda: fitting_micro_batch(trial))
+            found = fitting_micro_batch(self._trial(model, batching))
             self.log.say(f"chosen: training.micro_batch_tokens = {found}, the most that fits in memory")
             self.config = dataclasses.replace(config, micro_batch_tokens=found, fit_micro_batch=False)
             self.settings = dataclasses.replace(self.settings, training=self.config)
             batching = self._batching(data.train)
-            trial = Trial(model, adam(model, config), batching, self.config, precision=self.precision)
-        try_largest(trial, batching.micro_batch_tokens)
+        try_largest(self._trial(model, batching), batching.micro_batch_tokens)
         return batching
+
+    def _trial(self, model: Transformer, batching: Batching) -> Trial:
+        config, workers = self.config, self.workers
+        if workers.count > 1 and config.parallel == "sharded":
+            return ShardedTrial(model, batching, config, precision=self.precision, workers=workers)
+        optimizer = adam(model, config)
+        return Trial(model, optimizer, batching, config, precision=self.precision, workers=workers)
 
     def _model(self, config: ModelConfig) -> Transformer:
         try:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
+import torch.distributed as dist
 from torch import Tensor, nn
 
 from transduce.errors import ConfigError, TrainingError
@@ -100,13 +101,15 @@ class Sharded(Learner):
 
     A layer is gathered before it is used and its gradients are summed after each part, so that no worker ever
     holds all gradients. The decoder's projections of the memory are used before its layers are, and so are
-    gathered on their own.
+    gathered on their own. ``group`` takes the place of that of all workers.
     """
 
-    def __init__(self, model: Transformer, workers: Workers, device: str) -> None:
+    def __init__(
+        self, model: Transformer, workers: Workers, device: str, *, group: dist.ProcessGroup | None = None
+    ) -> None:
         super().__init__(model, workers)
         try:
-            from torch.distributed.device_mesh import init_device_mesh
+            from torch.distributed.device_mesh import DeviceMesh, init_device_mesh
             from torch.distributed.fsdp import fully_shard
         except ImportError as error:
             raise ConfigError(
@@ -115,7 +118,11 @@ class Sharded(Learner):
             ) from error
         self.device = device
         self._plain: Transformer | None = None
-        mesh = init_device_mesh(device.partition(":")[0], (workers.count,))
+        kind = device.partition(":")[0]
+        if group is None:
+            mesh = init_device_mesh(kind, (workers.count,))
+        else:  # under a name: PyTorch takes meshes for one whose workers and names are the same
+            mesh = DeviceMesh.from_group(group, kind, mesh_dim_names=("other",))
         self.module = _Losses(model)
         decoder_layers: list[Any] = list(model.decoder.layers)
         for layer in decoder_layers:

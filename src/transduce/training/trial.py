@@ -17,8 +17,9 @@ from transduce.data.batching import Batching
 from transduce.errors import ConfigError
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
+from transduce.training.distributed import ALONE, Workers
 from transduce.training.memory import out_of_memory, release
-from transduce.training.step import Batch, batch_loss, precision_context, update
+from transduce.training.step import Batch, Learner, batch_loss, precision_context, update
 
 Shape = tuple[int, int, int]
 # By how much what a process takes exceeds what its forward passes keep, as measured with glibc: tensors that
@@ -27,7 +28,11 @@ WORKSPACE, WORKSPACE_REPEATED = 1.3, 1.9
 
 
 class Trial:
-    """Trial updates of ``model``, whose optimizer has no state yet."""
+    """Trial updates of ``model``, whose optimizer has no state yet.
+
+    Several ``workers`` try at the same moment, each for itself, and then agree: what does not fit on one of
+    them fits on none.
+    """
 
     def __init__(
         self,
@@ -37,7 +42,9 @@ class Trial:
         config: TrainingConfig,
         *,
         precision: str,
+        workers: Workers = ALONE,
     ) -> None:
+        self.workers = workers
         self.model, self.optimizer, self.config, self.precision = model, optimizer, config, precision
         self.device = next(model.parameters()).device
         self.batching = batching
@@ -56,9 +63,14 @@ class Trial:
     def fits(self, budget: int) -> bool:
         """Whether an update with micro-batches of ``budget`` tokens fits in memory."""
         free = machine.free_memory() if self.device.type == "cpu" else None
-        if free is not None and self.needed(budget) > free:
+        # Those of one host share its memory; and none may take some while another still asks what is free.
+        short = free is not None and self.needed(budget) * self.workers.local_count > free
+        if self._anywhere(short):
             return False
-        return self.attempt(self.shape(budget), repeated=self._repeated(budget))
+        return not self._anywhere(not self.attempt(self.shape(budget), repeated=self._repeated(budget)))
+
+    def _anywhere(self, here: bool) -> bool:
+        return self.workers.total(float(here))[0] > 0
 
     def _repeated(self, budget: int) -> bool:
         """Whether an update gathers several micro-batches."""
@@ -74,11 +86,11 @@ class Trial:
         devices = [self.device] if self.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             try:
-                batches = [self._batch(shape)] * (2 if repeated else 1)
-                seen = update(
-                    self.model, self.optimizer, batches, self.config, rate=0.0, precision=self.precision
-                )
-                return not seen.full
+                size = self.model.parameter_count() if self.workers.count > 1 else 0
+                buckets = torch.empty(size, device=self.device)  # DDP's, which are not here yet
+                fits = self.update(Learner(self.model), self.optimizer, shape, repeated=repeated)
+                del buckets
+                return fits
             except (RuntimeError, MemoryError) as error:
                 if not out_of_memory(error):
                     raise
@@ -87,6 +99,26 @@ class Trial:
                 self.optimizer.zero_grad()
                 self.optimizer.state.clear()
 
+    def update(
+        self, learner: Learner, optimizer: torch.optim.Optimizer, shape: Shape, *, repeated: bool
+    ) -> bool:
+        """Whether an update of ``learner`` fits beside Adam's moments, which all but the first find there."""
+        for parameter in learner.model.parameters():
+            parameter.grad = torch.zeros_like(parameter)
+        optimizer.step()  # of rate 0 and gradient 0: it makes the moments and moves nothing
+        optimizer.zero_grad()
+        batches = [self._batch(shape)] * (2 if repeated else 1)
+        seen = update(
+            learner.model,
+            optimizer,
+            batches,
+            self.config,
+            rate=0.0,
+            precision=self.precision,
+            learner=learner,
+        )
+        return not seen.full
+
     def needed(self, budget: int) -> float:
         """About the bytes that the largest shape takes: foretold from what one and two of its rows keep."""
         rows, source, target = self.shape(budget)
@@ -94,9 +126,12 @@ class Trial:
             one, two = (self._kept_by((n, source, target)) for n in (1, 2))
             self._kept = one, two - one
         fixed, more = self._kept
-        # The gradients and Adam's two moments, beside what the forward pass keeps for the backward pass.
         factor = WORKSPACE_REPEATED if self._repeated(budget) else WORKSPACE
-        return 12 * self.model.parameter_count() + factor * (fixed + more * (rows - 1))
+        return self.held() + factor * (fixed + more * (rows - 1))
+
+    def held(self) -> float:
+        """Bytes beside the model and what a forward pass keeps: gradients, Adam's moments, DDP's buckets."""
+        return (12.0 if self.workers.count == 1 else 16.0) * self.model.parameter_count()
 
     def _kept_by(self, shape: Shape) -> int:
         """Bytes that a forward pass keeps for the backward pass, parameters apart."""
