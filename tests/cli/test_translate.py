@@ -153,16 +153,45 @@ def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
     Path("in").write_text("".join(f"{line}\n" for line in LINES[:4]))
-    assert main(["translate", model, "--input", "in", "--scores", "--explain-score", *FAST]) == 0
+    assert main(["translate", model, "--input", "in", "--scores", "--explain", *FAST]) == 0
     captured = capsys.readouterr()
     rows = captured.out.split("\n")
     assert [row.partition("\t")[2] for row in rows[:3]] == expected[:3]
     assert rows[3:] == ["\t", ""]  # no score, but columns stay columns
     explained = captured.err.split("\n")
     assert len(explained) == 4
-    assert explained[0].startswith("line 1, output 1: score ")
+    assert explained[0].startswith("line 1, output 1, rank 1: score ")
     assert "= log P " in explained[0]
     assert f"score {float(rows[0].partition(chr(9))[0]):.3f}"[:10] in explained[0]
+
+
+def test_every_output_is_explained_with_its_rank(model: str, capsys: Any) -> None:
+    Path("in").write_text(f"{LINES[0]}\n\n{LINES[1]}\n")
+    flags = ["--json", "--samples", "3", "--explain", "--max-extra", "3", "--alpha", "1"]
+    assert main(["translate", model, "--input", "in", *flags]) == 0
+    captured = capsys.readouterr()
+    values = [json.loads(line)["translations"] for line in captured.out.split("\n")[:-1]]
+    told = captured.err.split("\n")[:-1]
+    assert len(told) == 6
+    for number, at in ((1, 0), (3, 3)):
+        outputs = values[number - 1]
+        for i, output in enumerate(outputs):
+            rank = 1 + sum(other["score"] > output["score"] for other in outputs)
+            penalty = (5 + output["length"]) / 6
+            assert output["score"] == pytest.approx(output["log_probability"] / penalty)
+            assert told[at + i].startswith(f"line {number}, output {i + 1}, rank {rank}: score ")
+            assert f"log P {output['log_probability']:.6f} / penalty {penalty:.6f};" in told[at + i]
+            assert f"{output['length']} tokens with the end" in told[at + i]
+
+
+def test_confidence_stands_in_json_on_request(model: str, capsys: Any) -> None:
+    Path("in").write_text("\n".join(LINES))
+    assert main(["translate", model, "--input", "in", "--json", "--confidence", *FAST]) == 0
+    for line in capsys.readouterr().out.split("\n")[:-1]:
+        (output,) = json.loads(line)["translations"]
+        assert [word["text"] for word in output["words"]] == output["text"].split()
+        assert all(0 < word["confidence"] <= 1 for word in output["words"])
+        assert 0 < output["confidence"] <= 1
 
 
 def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: str, capsys: Any) -> None:
@@ -183,6 +212,7 @@ def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: 
         (["MODEL", "--samples", "2"], 2, "--samples 2 gives several outputs a line; add --json"),
         (["MODEL", "--mbr", "chrf"], 2, "mbr is chrf, but there is one output to choose from; set samples"),
         (["MODEL", "--mbr", "ter", "--samples", "4"], 2, "mbr is 'ter'; choose one of chrf, bleu"),
+        (["MODEL", "--confidence"], 2, "--confidence stands in JSON lines: add --json"),
         (["MODEL", "--top-k", "2"], 2, "top_k is 2, but nothing is sampled; set samples to 1 or more"),
         (["MODEL", "--beam", "0"], 2, "beam is 0; it must be at least 1"),
         (["MODEL", "--long-lines", "drop"], 2, "long_lines is 'drop'; choose one of split, truncate, error"),

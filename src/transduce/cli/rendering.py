@@ -36,8 +36,8 @@ class Rendering:
             for warning in translation.warnings:
                 say(f"transduce: warning: {warning}")
             if self.explained is not None and translation.source:
-                for rank, alternative in enumerate(translation.alternatives, 1):
-                    say(f"line {number}, output {rank}: {alternative.explain(self.explained)}")
+                for told in translation.explain(self.explained):
+                    say(f"line {number}, {told}")
             output(self.line(number, line, translation).encode())
             if links is not None:
                 links(f"{pharaoh(translation.alignment or ())}\n".encode())
@@ -56,6 +56,10 @@ def _json(number: int, source: str, translation: Translation) -> str:
     outputs: list[dict[str, Any]] = []
     for alternative in translation.alternatives:
         outputs.append({name: getattr(alternative, name) for name in _FIELDS})
+        if alternative.word_confidences is not None:
+            words = zip(alternative.text.split(), alternative.word_confidences, strict=True)
+            outputs[-1]["confidence"] = alternative.confidence
+            outputs[-1]["words"] = [{"text": word, "confidence": value} for word, value in words]
         for name in ("expected", "alignment"):
             if getattr(alternative, name) is not None:
                 outputs[-1][name] = getattr(alternative, name)

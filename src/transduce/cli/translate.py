@@ -36,8 +36,12 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--json", help="One JSON object per line, with all outputs and their scores.")
     ] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Write score, TAB, text.")] = False,
-    explain_score: Annotated[
-        bool, typer.Option("--explain-score", help="Say on stderr how each score comes about.")
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Say on stderr how the score and rank of each output come about."),
+    ] = False,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="With --json: how sure the model is of outputs and words.")
     ] = False,
     long_lines: Annotated[
         str, typer.Option(help="What to do with a line that is too long: split, truncate or error.")
@@ -48,7 +52,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     min_length: Annotated[int, typer.Option(help="Least tokens of an output, its end not counted.")] = 1,
     flag_unusual: Annotated[
         bool,
-        typer.Option("--flag-unusual", help="Warn of outputs that copy the source or repeat themselves."),
+        typer.Option("--flag-unusual", help="Warn of copies, repetition, odd lengths and missing ends."),
     ] = False,
     samples: Annotated[
         int, typer.Option(help="Draw so many outputs a line instead of searching; more than 1 needs --json.")
@@ -95,6 +99,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
+    if confidence and not as_json:
+        raise UsageError("--confidence stands in JSON lines: add --json")
     for flag, count in (("--n-best", n_best), ("--samples", samples)):
         if count > 1 and not as_json and not mbr:
             raise UsageError(
@@ -124,6 +130,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "batch_tokens": batch_tokens,
         "long_lines": long_lines,
         "flag_unusual": flag_unusual,
+        "confidence": confidence,
         "prefix_factor": prefix_factor,
         "no_repeat_ngram": no_repeat_ngram,
         "repetition_penalty": repetition_penalty,
@@ -136,7 +143,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     translator = Translator.load(model, device=device, precision=precision, threads=threads, engine=engine)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
-    rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain_score else None)
+    rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)
     lines, first = read_lines(input_file), 1
     with (
         opened(output_file) as output,

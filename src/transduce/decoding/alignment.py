@@ -16,9 +16,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from transduce.data.surfaces import surfaces
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.translation import Alternative, OutputPart, Translation
+from transduce.decoding.words import words_by_character, words_of_tokens
 from transduce.errors import UsageError
 from transduce.model.attention_record import recorded_weights
 from transduce.model.transformer import Transformer
@@ -61,8 +61,8 @@ class Aligner:
         Words are what ``str.split()`` makes of a text.
         """
         results = [_empty(source, output) for source, output in pairs]
-        source_words = [_words_by_character(source) for source, _ in pairs]
-        output_words = [_words_by_character(output.text) for _, output in pairs]
+        source_words = [words_by_character(source) for source, _ in pairs]
+        output_words = [words_by_character(output.text) for _, output in pairs]
         jobs = [(line, part) for line, (_, output) in enumerate(pairs) for part in output.parts]
         jobs.sort(key=lambda job: -len(job[1].tokens) - len(job[1].source_ids))
         begin = 0
@@ -104,16 +104,8 @@ class Aligner:
     ) -> Float[Tensor, "tokens words"]:
         """1 where a token has a part in a word of the text that it stands in from character ``begin`` on."""
         member = torch.zeros(len(ids), count)
-        at, spelled = begin, surfaces(self.tokenizer, ids)
-        waiting: list[int] = []  # the first bytes of a character belong where its last one does
-        for token, surface in enumerate(spelled):
-            waiting.append(token)
-            if surface:
-                span = range(max(at, 0), min(at + len(surface), len(words)))
-                for word in {words[character] for character in span} - {-1}:
-                    member[waiting, word] = 1.0
-                waiting = []
-            at += len(surface)
+        for token, some in enumerate(words_of_tokens(self.tokenizer, ids, begin, words)):
+            member[token, list(some)] = 1.0
         return member
 
 
@@ -145,14 +137,3 @@ def _first_best(weights: Tensor) -> list[int]:
 
 def _empty(source: str, output: Alternative) -> Weights:
     return torch.zeros(len(output.text.split()), len(source.split()))
-
-
-def _words_by_character(text: str) -> list[int]:
-    """For each character the number of its word, -1 for white space."""
-    numbers, word, inside = [], -1, False
-    for character in text:
-        is_space = character.isspace()
-        word += not is_space and not inside
-        inside = not is_space
-        numbers.append(-1 if is_space else word)
-    return numbers

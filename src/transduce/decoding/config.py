@@ -81,8 +81,8 @@ class TranslationOptions:
     highest expected chrf or bleu against the others. ``batch_tokens`` bounds sentences x beam (or samples) x
     tokens of the longest one in a batch; 0 leaves the choice to the device. ``long_lines`` says what becomes
     of a line with more tokens than the model is meant for: split at sentence ends, truncate, or error.
-    ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless repetition;
-    it changes no output.
+    ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless repetition,
+    are oddly long or short, or have no end; it changes no output. ``confidence`` gives that of each word.
 
     ``prefix_factor`` is for lines that come with a prefix: infinity keeps it, a finite factor makes the
     tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
@@ -107,6 +107,7 @@ class TranslationOptions:
     batch_tokens: int = 0
     long_lines: str = "split"
     flag_unusual: bool = False
+    confidence: bool = False
     prefix_factor: float = math.inf
     no_repeat_ngram: int = 0
     repetition_penalty: float = 1.0

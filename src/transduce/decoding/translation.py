@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
-from collections import Counter
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
@@ -12,11 +11,6 @@ from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.hypothesis import Hypothesis, explain_score, length_penalty
 from transduce.decoding.segmentation import join_parts
 from transduce.decoding.sources import Source
-
-COPY_RATE = 0.9
-COMPRESSION_RATIO = 3.0
-# Shorter outputs (names, numbers) are rightly copied.
-_FEWEST_COPIED_WORDS = 4
 
 
 @dataclass(frozen=True)
@@ -33,9 +27,10 @@ class OutputPart:
 class Alternative:
     """One output of a line. ``length`` is the number of tokens that the length penalty counts.
 
-    ``expected`` is the expected chrF or BLEU where the choice was made by it (see `minimum_risk`).
-    ``alignment`` holds pairs (source word, output word), counted from 0, where it was asked for. Words are
-    what ``str.split()`` makes of the texts.
+    ``token_log_probabilities``, the end's included, add up to ``log_probability``. Where they were asked for,
+    ``word_confidences`` has the confidence in each word (see `confidence`), ``expected`` the expected chrF or
+    BLEU by which the choice was made (see `minimum_risk`), and ``alignment`` pairs (source word, output
+    word), counted from 0. Words are what ``str.split()`` makes of the texts.
     """
 
     text: str
@@ -44,9 +39,16 @@ class Alternative:
     length: int
     truncated: bool
     tokens: tuple[int, ...]
+    token_log_probabilities: tuple[float, ...] = field(default=(), repr=False)
+    word_confidences: tuple[float, ...] | None = None
     expected: float | None = None
     alignment: tuple[tuple[int, int], ...] | None = None
     parts: tuple[OutputPart, ...] = field(default=(), repr=False)
+
+    @property
+    def confidence(self) -> float:
+        """The geometric mean of the tokens' probabilities, the end counted: exp(log P / length)."""
+        return math.exp(self.log_probability / self.length) if self.length else 1.0
 
     def explain(self, alpha: float) -> str:
         """The arithmetic of the score in one line."""
@@ -70,6 +72,15 @@ class Translation:
     def alignment(self) -> tuple[tuple[int, int], ...] | None:
         """Which source words the best output's words come from; None unless ``alignments`` was asked for."""
         return self.alternatives[0].alignment
+
+    def explain(self, alpha: float) -> list[str]:
+        """How the score of each output comes about, and its rank by score, one line each."""
+        order = sorted(range(len(self.alternatives)), key=lambda i: -self.alternatives[i].score)
+        ranks = {i: rank for rank, i in enumerate(order, 1)}
+        return [
+            f"output {i + 1}, rank {ranks[i]}: {alternative.explain(alpha)}"
+            for i, alternative in enumerate(self.alternatives)
+        ]
 
     @property
     def truncated(self) -> bool:
@@ -109,6 +120,9 @@ def assemble(
                 length=length,
                 truncated=any(hypothesis.truncated for hypothesis in chosen),
                 tokens=tuple(token for hypothesis in chosen for token in hypothesis.tokens),
+                token_log_probabilities=tuple(
+                    gain for hypothesis in chosen for gain in hypothesis.token_log_probabilities
+                ),
                 parts=tuple(
                     OutputPart(ids, source_begin, hypothesis.tokens, start)
                     for ids, source_begin, hypothesis, start in zip(
@@ -118,23 +132,3 @@ def assemble(
             )
         )
     return Translation(source.text, tuple(alternatives), source.warnings)
-
-
-def unusual(source: str, output: str) -> list[str]:
-    """What is suspicious of an output: it repeats the source, or itself. Usually empty.
-
-    The copy rate is the share of the output's words that the source has too; the compression ratio is the
-    output's size in bytes by its size when compressed.
-    """
-    reasons = []
-    words = output.split()
-    if len(words) >= _FEWEST_COPIED_WORDS:
-        rate = (Counter(words) & Counter(source.split())).total() / len(words)
-        if rate > COPY_RATE:
-            reasons.append(f"{rate:.0%} of the output's words are copied from the source")
-    if output:
-        size = output.encode()
-        ratio = len(size) / len(zlib.compress(size))
-        if ratio > COMPRESSION_RATIO:
-            reasons.append(f"the output repeats itself (compression ratio {ratio:.1f})")
-    return reasons

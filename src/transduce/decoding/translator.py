@@ -18,6 +18,7 @@ from transduce.bundle import Bundle, load_bundle
 from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, guide_of
 from transduce.decoding.beam_search import beam_search
+from transduce.decoding.confidence import with_word_confidences
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.engines import in_parallel, pick_engine
 from transduce.decoding.hypothesis import Hypothesis
@@ -27,7 +28,8 @@ from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pair
 from transduce.decoding.sampling import OutputIds, sample
 from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
 from transduce.decoding.sources import read_sources
-from transduce.decoding.translation import Translation, assemble, unusual
+from transduce.decoding.translation import Translation, assemble
+from transduce.decoding.unusual import unusual
 from transduce.errors import UsageError
 from transduce.model.config import OUTPUT_RESERVE
 
@@ -302,9 +304,12 @@ class Translator:
     def _finished(self, translation: Translation, line: int, options: TranslationOptions) -> Translation:
         if options.mbr:
             translation = least_risk(translation, options.mbr)
+        if options.confidence:
+            translation = with_word_confidences(translation, self.bundle.tokenizer)
         if not options.flag_unusual:
             return translation
-        odd = tuple(f"line {line}: {reason}" for reason in unusual(translation.source, translation.text))
+        reasons = unusual(translation.source, translation.alternatives[0])
+        odd = tuple(f"line {line}: {reason}" for reason in reasons)
         return replace(translation, warnings=translation.warnings + odd)
 
 
