@@ -22,7 +22,9 @@ def words_by_character(text: str) -> list[int]:
 def words_of_tokens(
     tokenizer: Tokenizer, ids: Sequence[int], begin: int, words: Sequence[int]
 ) -> list[set[int]]:
-    """For each token the words that it has a part in; white space and ends have none.
+    """For each token the words that it has a part in; ends and white space have none.
+
+    The space in front of a text, which is no part of it, counts with the first word.
 
     ``words`` is `words_by_character` of a text in which the tokens stand from character ``begin`` on.
     """
