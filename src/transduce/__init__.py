@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transduce.data.corpus.generator import write_corpus as write_corpus
+    from transduce.decoding.glossary import Glossary as Glossary
+    from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
     from transduce.errors import TransduceError as TransduceError
     from transduce.evaluation.evaluate import evaluate as evaluate
@@ -27,8 +29,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Glossary": "transduce.decoding.glossary",
     "ModelConfig": "transduce.model.config",
     "Transformer": "transduce.model.transformer",
+    "Term": "transduce.decoding.terms",
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
     "average_folders": "transduce.training.averaging",
@@ -43,7 +47,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "Glossary",
     "ModelConfig",
+    "Term",
     "TransduceError",
     "Transformer",
     "Translator",

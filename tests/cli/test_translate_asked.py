@@ -12,6 +12,7 @@ from tiny_translator import sentences, tiny_bundle
 from transduce.bundle import load_bundle, save_bundle
 from transduce.cli import translate as command
 from transduce.cli.main import main
+from transduce.decoding.glossary import Glossary
 from transduce.decoding.translator import Translator
 
 LINES = [*sentences(3, seed=1, words=(1, 4)), "", *sentences(2, seed=2, words=(1, 4))]
@@ -94,3 +95,28 @@ def test_mistakes_with_prefixes_cost_one_line(model: str, capsys: Any) -> None:
         assert message in captured.err
         assert captured.err.count("\n") == 1
         assert captured.out == ""
+
+
+def test_a_glossary_from_a_file_is_that_of_the_library(model: str, capsys: Any) -> None:
+    word = LINES[0].split()[0].strip(".")
+    Path("terms.tsv").write_text(f"{word}\tzutab\n")
+    call = ["translate", model, "--input", "in", "--glossary", "terms.tsv", *FAST]
+    assert main(call) == 0
+    captured = capsys.readouterr()
+    expected = Translator(load_bundle(model)).translate_detailed(
+        LINES, glossary=Glossary.read("terms.tsv"), beam=2, max_extra=3
+    )
+    assert captured.out == "".join(f"{one.text}\n" for one in expected)
+    assert captured.err == "".join(
+        f"transduce: warning: {warning}\n" for one in expected for warning in one.warnings
+    )
+    assert "zutab" in expected[0].text or expected[0].warnings
+    assert main([*call, "--glossary-inflect"]) == 0
+    assert "zutab"[:4] in capsys.readouterr().out
+    for name, content, code, message in (
+        ("bad.tsv", "a\tb\nc\n", 1, "bad.tsv:2: has 1 columns"),
+        ("bad.tbx", "<a>", 2, "name source and target, e.g. en:de"),
+    ):
+        Path(name).write_text(content)
+        assert main(["translate", model, "--input", "in", "--glossary", name]) == code
+        assert message in capsys.readouterr().err

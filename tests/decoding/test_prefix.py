@@ -188,7 +188,7 @@ def test_a_factor_in_a_translator() -> None:
 
 def test_counts_and_kinds_are_checked() -> None:
     for prefixes, message in (
-        (["a"], "1 prefixes for 2 lines; give one prefix per line"),
+        (["a"], "1 prefixes for 2 lines; give one per line"),
         ("ab", "one string for 2 lines"),
         (["a", "b\nc"], r"the prefix of line 2 is 'b\\nc'; it must be a string of one line"),
     ):

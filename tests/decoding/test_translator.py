@@ -14,10 +14,11 @@ from transduce import machine
 from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transduce.decoding.asked import Asked
+from transduce.decoding.batches import batches
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
 from transduce.decoding.translation import Translation
-from transduce.decoding.translator import Translator, batches
+from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, DataError, UsageError
 
 

@@ -72,6 +72,16 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     prefix_factor: Annotated[
         float, typer.Option(help="inf: prefixes are kept; else how many times likelier they become.")
     ] = float("inf"),
+    glossary: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Terms that must be translated so: source TAB target, or TBX."),
+    ] = None,
+    glossary_inflect: Annotated[
+        bool, typer.Option("--glossary-inflect", help="The words of a term may end otherwise.")
+    ] = False,
+    glossary_languages: Annotated[
+        str, typer.Option(metavar="SOURCE:TARGET", help="The languages to take from a TBX file, e.g. en:de.")
+    ] = "",
     no_repeat_ngram: Annotated[
         int, typer.Option(help="No so many tokens in a row twice in an output; 0: off.")
     ] = 0,
@@ -107,12 +117,13 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
                 f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
             )
     check_align(align, as_json, alignments, output_file)
-    beside = [name for name in (prefix_file,) if name is not None]
+    beside = [name for name in (prefix_file, glossary) if name is not None]
     for path in (output_file, *([alignments] if alignments else [])):
         check_output(path, input_file, *beside)
     from transduce import machine
     from transduce.data.lines import read_lines
     from transduce.decoding.config import TranslationOptions
+    from transduce.decoding.glossary import Glossary
     from transduce.decoding.translator import Translator
 
     options: dict[str, Any] = {
@@ -139,6 +150,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
+    terms = None
+    if glossary is not None:
+        terms = Glossary.read(glossary, exact=not glossary_inflect, languages=glossary_languages)
     machine.tune_allocator()
     translator = Translator.load(model, device=device, precision=precision, threads=threads, engine=engine)
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
@@ -157,6 +171,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
                 first_line=first,
                 progress=progress.within_chunk,
                 prefixes=prefixes.take(len(chunk), lines),
+                glossary=terms,
                 **options,
             )
             rendering.write(first, zip(chunk, translations, strict=True), progress.say, *writers)

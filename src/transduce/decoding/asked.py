@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 
 from transduce.data.tokenizer import EOS_ID, Tokenizer
 from transduce.decoding.config import TranslationOptions
+from transduce.decoding.constraints import ConstraintGuide, Constraints
+from transduce.decoding.glossary import Glossary
 from transduce.decoding.guide import Guide, Guides, together
 from transduce.decoding.prefix import Prefix, PrefixGuide
 from transduce.decoding.repetition import NoRepeatedNgram, RepetitionPenalty
 from transduce.decoding.sources import Source
 from transduce.decoding.spelling import Spelling
+from transduce.decoding.terms import Sought, Term, Way
+from transduce.decoding.translation import Translation
 from transduce.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What is asked of each line: ``prefixes`` and ``terms`` have one item per line, if they are there."""
+
+    prefixes: Sequence[str] | None = None
+    terms: Sequence[Sequence[Term | str]] | None = None
+    glossary: Glossary | None = None
 
 
 @dataclass(frozen=True)
@@ -22,11 +36,30 @@ class Asked:
     """What the output of one sentence is to fulfil; nothing by default."""
 
     prefix: Prefix | None = None
+    terms: tuple[Way, ...] = ()
 
     @property
     def least_tokens(self) -> int:
         """What it takes at least, the end included; a shorter source counts as having so many tokens."""
-        return 0 if self.prefix is None else self.prefix.tokens + 1
+        return 0 if self.prefix is None else len(self.prefix.ids) + 1
+
+    @property
+    def extra_rows(self) -> int:
+        """By how much the beam is larger: one hypothesis for each token of the terms."""
+        return int(sum(way.from_nothing for way in self.terms if math.isfinite(way.from_nothing)))
+
+    def constraints(self, limit: int, *, after_prefix: bool) -> Constraints | None:
+        """The terms that fit into ``limit`` tokens, the end included: each in turn that still fits."""
+        first = self.prefix.ids if self.prefix is not None and after_prefix else ()
+        kept = None
+        for way in self.terms:
+            more = Constraints([*(kept.ways if kept else ()), way], EOS_ID)
+            state = more.start
+            for token in first:
+                state = more.next(state, token)
+            if more.fits(state, limit - 1 - len(first)):
+                kept = more
+        return kept
 
 
 class Asker:
@@ -35,6 +68,7 @@ class Asker:
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
         self._spelling: Spelling | None = None
+        self._ways: dict[Term, Way] = {}
 
     @property
     def spelling(self) -> Spelling:
@@ -44,43 +78,103 @@ class Asker:
         return self._spelling
 
     def asked(
-        self, sources: Sequence[Source], *, prefixes: Sequence[str] | None, first_line: int
+        self, sources: Sequence[Source], wishes: Wishes, *, first_line: int
     ) -> dict[tuple[int, int], Asked]:
         """What is asked of part p of source s, by (s, p), where anything is.
 
-        The prefix of a line that was split concerns its first part. Raises UsageError, with both numbers,
-        where there are not as many prefixes as lines.
+        Of a line that was split, the prefix and the line's own terms concern the first part; the glossary
+        concerns each. Raises UsageError, with both numbers, where there are not as many items as lines.
         """
-        if prefixes is None:
-            return {}
-        if isinstance(prefixes, str) or len(prefixes) != len(sources):
-            got = "one string" if isinstance(prefixes, str) else f"{len(prefixes)} prefixes"
-            raise UsageError(
-                f"{got} for {len(sources)} lines; give one prefix per line, empty where there is none"
-            )
-        found = {}
-        for line, (source, text) in enumerate(zip(sources, prefixes, strict=True)):
-            if not isinstance(text, str) or "\n" in text:
-                raise UsageError(
-                    f"the prefix of line {first_line + line} is {text!r}; it must be a string of one line"
-                )
-            if source.ids and (prefix := Prefix.of(text, self._tokenizer, self.spelling, EOS_ID)):
-                found[line, 0] = Asked(prefix)
+        found: dict[tuple[int, int], Asked] = {}
+        if wishes.prefixes is not None:
+            _check_count(wishes.prefixes, "prefixes", len(sources))
+            for line, text in enumerate(wishes.prefixes):
+                _check_text(text, "prefix", first_line + line)
+                if sources[line].ids and (prefix := self._prefix(text)):
+                    found[line, 0] = Asked(prefix)
+        if wishes.terms is not None:
+            _check_count(wishes.terms, "lists of terms", len(sources))
+        for line, source in enumerate(sources):
+            own = wishes.terms[line] if wishes.terms is not None else ()
+            if isinstance(own, str):
+                raise UsageError(f"the terms of line {first_line + line} are one string; write [{own!r}]")
+            for part in range(len(source.ids)):
+                terms = [self._term(term, first_line + line) for term in own] if not part else []
+                if wishes.glossary is not None:
+                    terms += wishes.glossary.terms(source.parts[part].text)
+                if terms:
+                    ways = tuple(self._way(term) for term in dict.fromkeys(terms))
+                    found[line, part] = replace(found.get((line, part), Asked()), terms=ways)
         return found
+
+    def _prefix(self, text: str) -> Prefix | None:
+        return Prefix.of(text, self._tokenizer, self.spelling, EOS_ID)
+
+    def _term(self, term: Term | str, line: int) -> Term:
+        chosen = Term(term) if isinstance(term, str) else term
+        _check_text(chosen.text, "term", line)
+        if not chosen.text.strip():
+            raise UsageError(f"a term of line {line} is empty; leave it out")
+        return chosen
+
+    def _way(self, term: Term) -> Way:
+        if term not in self._ways:
+            self._ways[term] = Way(Sought(term, self._pieces), self.spelling)
+        return self._ways[term]
+
+    def _pieces(self, word: str) -> list[str]:
+        pieces = [self.spelling.texts[index] for index in self._tokenizer.encode(word)]
+        return [pieces[0].removeprefix(" "), *pieces[1:]] if pieces else []
+
+
+def with_what_is_lacking(
+    translations: Sequence[Translation], asked: Mapping[tuple[int, int], Asked], first_line: int
+) -> list[Translation]:
+    """The translations; those that lack a term that was asked of them say so in their warnings."""
+    found = list(translations)
+    for line in {line for line, _ in asked}:
+        terms = [way.sought.term for (number, _), one in asked.items() if number == line for way in one.terms]
+        told = tuple(
+            f"line {first_line + line}: the output lacks {term.text!r}, which was asked of it"
+            for term in dict.fromkeys(terms)
+            if not term.found_in(found[line].text)
+        )
+        found[line] = replace(found[line], warnings=found[line].warnings + told)
+    return found
 
 
 def guide_of(
-    asked: Sequence[Asked], options: TranslationOptions, vocabulary: int, device: str | torch.device
+    asked: Sequence[Asked],
+    options: TranslationOptions,
+    *,
+    limits: Sequence[int],
+    vocabulary: int,
+    device: str | torch.device,
 ) -> Guides | None:
     """The guide of a batch of sentences; None where nothing is asked.
 
-    A prefix comes before the guard against repeated n-grams, which thus never stands in its way.
+    Prefixes come first, then terms: the guard against repeated n-grams never stands in their way.
     """
     guides: list[Guide] = []
     if any(one.prefix for one in asked):
         guides.append(PrefixGuide.start([one.prefix for one in asked], options.prefix_factor))
+    if any(one.terms for one in asked):
+        kept = math.isinf(options.prefix_factor)
+        terms = [one.constraints(limit, after_prefix=kept) for one, limit in zip(asked, limits, strict=True)]
+        guides.append(ConstraintGuide.start(terms, limits))
     if options.no_repeat_ngram:
         guides.append(NoRepeatedNgram.start(options.no_repeat_ngram, len(asked), device))
     if options.repetition_penalty != 1.0:
         guides.append(RepetitionPenalty.start(options.repetition_penalty, len(asked), vocabulary, device))
     return together(guides)
+
+
+def _check_count(items: Sequence[object], kind: str, lines: int) -> None:
+    if isinstance(items, str) or len(items) != lines:
+        got = "one string" if isinstance(items, str) else f"{len(items)} {kind}"
+        raise UsageError(f"{got} for {lines} lines; give one per line, empty where there is nothing to ask")
+
+
+def _check_text(text: object, kind: str, line: int) -> None:
+    if not isinstance(text, str) or "\n" in text:
+        raise UsageError(f"the {kind} of line {line} is {text!r}; it must be a string of one line")

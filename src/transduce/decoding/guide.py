@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transduce.decoding.candidates import Scored
+from transduce.decoding.candidates import Candidates, Scored
 
 NEVER = float("-inf")
 Own = TypeVar("Own")
@@ -40,6 +40,25 @@ class Guide(Protocol):
         ...
 
 
+@runtime_checkable
+class Chooser(Protocol):
+    """A guide that also has a say in which hypotheses of a sentence stay in the beam."""
+
+    def choose(
+        self,
+        best: Candidates,
+        log_p: Float[Tensor, "rows vocabulary"],
+        alive: Float[Tensor, "sentences slots"],
+        beam: int,
+    ) -> Candidates:
+        """The candidates instead of ``best``, which are the best 2 x ``beam`` of each sentence.
+
+        ``log_p`` is guided; ``alive`` is the hypotheses' log P. The first ``beam`` of a sentence that do not
+        end go on.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Guides:
     """Several guides as one, asked in their order; one that would leave a row nothing is ignored there."""
@@ -58,6 +77,19 @@ class Guides:
     def extended(self, rows: Int[Tensor, " new"], tokens: Int[Tensor, " new"]) -> Guides:
         """See `Guide.extended`."""
         return Guides(tuple(guide.extended(rows, tokens) for guide in self.members))
+
+    def choose(
+        self,
+        best: Candidates,
+        log_p: Float[Tensor, "rows vocabulary"],
+        alive: Float[Tensor, "sentences slots"],
+        beam: int,
+    ) -> Candidates:
+        """See `Chooser.choose`."""
+        for guide in self.members:
+            if isinstance(guide, Chooser):
+                best = guide.choose(best, log_p, alive, beam)
+        return best
 
 
 def together(guides: Sequence[Guide]) -> Guides | None:

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transduce.decoding.candidates import Candidates, Scored, best_tokens, ranked
-from transduce.decoding.guide import NEVER, Guide, guided_log_p
+from transduce.decoding.guide import NEVER, Chooser, Guide, guided_log_p
 
 
 def guided_continuations(
@@ -25,4 +25,6 @@ def guided_continuations(
     count = min(max(2 * beam, 4), log_p.shape[1])
     gains, tokens = best_tokens(log_p, count, min(beam, count - 1))
     best = ranked(gains.to(alive.dtype), tokens, alive, beam=beam, vocabulary=log_p.shape[1])
+    if isinstance(guide, Chooser):
+        best = guide.choose(best, log_p, alive, beam)
     return best, (usable.view_as(alive) | (alive == NEVER)).all()

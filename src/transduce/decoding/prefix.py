@@ -28,7 +28,7 @@ class Prefix:
     def __init__(self, text: str, ids: Sequence[int], spelling: Spelling, eos_id: int) -> None:
         """``ids`` are the tokenizer's for the text without white space at its ends."""
         self._spelling, self._eos_id = spelling, eos_id
-        self.tokens = len(ids)
+        self.ids = tuple(ids)
         self.text = spelling.of_ids(ids) + (" " if text[-1:].isspace() else "")
         self._least: dict[int, int] = {}
         at = 0

@@ -16,11 +16,14 @@ from torch import Tensor
 from transduce import machine
 from transduce.bundle import Bundle, load_bundle
 from transduce.decoding.alignment import Aligner
-from transduce.decoding.asked import Asked, Asker, guide_of
+from transduce.decoding.asked import Asked, Asker, Wishes, guide_of, with_what_is_lacking
+from transduce.decoding.batches import batches, batches_by_rows
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.confidence import with_word_confidences
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.engines import in_parallel, pick_engine
+from transduce.decoding.glossary import Glossary
+from transduce.decoding.guide import Guides
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.noise import key_of
@@ -28,6 +31,7 @@ from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pair
 from transduce.decoding.sampling import OutputIds, sample
 from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
 from transduce.decoding.sources import read_sources
+from transduce.decoding.terms import Term
 from transduce.decoding.translation import Translation, assemble
 from transduce.decoding.unusual import unusual
 from transduce.errors import UsageError
@@ -84,20 +88,25 @@ class Translator:
         *,
         progress: Progress | None = None,
         prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[Term | str]] | None = None,
+        glossary: Glossary | None = None,
         **options: Any,
     ) -> list[str]:
         """The translation of each text, in their order; `TranslationOptions` lists the options.
 
         ``prefixes`` holds for each text how its output is to begin, or an empty string: "Ein Hun" may go on
-        as "Ein Hund"; with a space at its end, the last word is complete. ``progress`` is
-        called with the numbers of finished and of all texts. What is worth telling of a line, such as that it
-        was split, is a Python warning that names the line.
+        as "Ein Hund"; with a space at its end, the last word is complete. ``terms`` holds for each text what
+        its output must contain (`Term`; a string is an exact one), and ``glossary`` finds such terms.
+        ``progress`` is called with the numbers of finished and of all texts. What is worth telling of a line,
+        such as that it was split or lacks a term, is a Python warning that names the line.
         """
         if not TranslationOptions.from_mapping(options).one_is_chosen:
             raise UsageError(
                 "translate gives one text a line; translate_detailed gives n_best or samples of them"
             )
-        translations = self.translate_detailed(texts, progress=progress, prefixes=prefixes, **options)
+        translations = self.translate_detailed(
+            texts, progress=progress, prefixes=prefixes, terms=terms, glossary=glossary, **options
+        )
         for translation in translations:
             for warning in translation.warnings:
                 warnings.warn(warning, stacklevel=2)
@@ -110,6 +119,8 @@ class Translator:
         progress: Progress | None = None,
         first_line: int = 1,
         prefixes: Sequence[str] | None = None,
+        terms: Sequence[Sequence[Term | str]] | None = None,
+        glossary: Glossary | None = None,
         **options: Any,
     ) -> list[Translation]:
         """The same with all ``n_best`` outputs, scores, and warnings; lines are numbered from ``first_line``.
@@ -134,7 +145,9 @@ class Translator:
             long_lines=chosen.long_lines,
             first_line=first_line,
         )
-        asked = self._asker.asked(sources, prefixes=prefixes, first_line=first_line)
+        asked = self._asker.asked(sources, Wishes(prefixes, terms, glossary), first_line=first_line)
+        if chosen.samples and any(one.terms for one in asked.values()):
+            raise UsageError("terms are placed by the beam, not by samples; leave out one of them")
         found: list[list[list[Hypothesis]]] = [[[] for _ in source.ids] for source in sources]
         places = [(line, part) for line, source in enumerate(sources) for part in range(len(source.ids))]
         lengths = [len(sources[line].ids[part]) for line, part in places]
@@ -148,7 +161,8 @@ class Translator:
                 find = self.sample if chosen.samples else self.search
                 return find(ids, chosen, of_batch)
 
-            every = list(batches(lengths, chosen.batch_tokens or self._budget(), chosen.rows))
+            rows = [chosen.rows + asked.get(place, Asked()).extra_rows for place in places]
+            every = list(batches_by_rows(lengths, rows, chosen.batch_tokens or self._budget()))
             for batch, outputs in in_parallel(outputs_of, every, self._engine.workers):
                 for i, hypotheses in zip(batch, outputs, strict=True):
                     line, part = places[i]
@@ -164,7 +178,7 @@ class Translator:
         if aligner is not None:
             with self._ready():
                 translations = aligner.align(translations)
-        return translations
+        return with_what_is_lacking(translations, asked, first_line)
 
     def score(
         self,
@@ -236,16 +250,18 @@ class Translator:
         """
         config = self._model.config
         asked = asked or [Asked()] * len(ids)
+        limits = self._limits(ids, options, asked)
+        beam = options.beam + max(one.extra_rows for one in asked)
         with torch.inference_mode():
             return beam_search(
                 self._engine.step,
                 self._engine.start(self._padded(ids)),
-                max_lengths=self._limits(ids, options, asked),
-                options=options.search,
+                max_lengths=limits,
+                options=replace(options.search, beam=beam),
                 start_id=config.start_id,
                 eos_id=config.eos_id,
                 forbidden=self._forbidden,
-                guide=guide_of(asked, options, config.vocabulary, self.device),
+                guide=self._guide(asked, options, limits),
             )
 
     def sample(
@@ -257,17 +273,24 @@ class Translator:
         """
         config = self._model.config
         asked = asked or [Asked()] * len(ids)
+        limits = self._limits(ids, options, asked)
         keys = [key_of(options.seed, source) for source in ids]
         with torch.inference_mode():
             return sample(
                 self._engine.step,
                 self._engine.start(self._padded(ids)),
                 keys=torch.tensor(keys, device=self.device),
-                max_lengths=self._limits(ids, options, asked),
+                max_lengths=limits,
                 options=options.sampling,
                 ids=OutputIds(config.start_id, config.eos_id, tuple(self._forbidden)),
-                guide=guide_of(asked, options, config.vocabulary, self.device),
+                guide=self._guide(asked, options, limits),
             )
+
+    def _guide(
+        self, asked: Sequence[Asked], options: TranslationOptions, limits: Int[Tensor, " sentences"]
+    ) -> Guides | None:
+        vocabulary = self._model.config.vocabulary
+        return guide_of(asked, options, limits=limits.tolist(), vocabulary=vocabulary, device=self.device)
 
     def _limits(
         self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked]
@@ -311,16 +334,3 @@ class Translator:
         reasons = unusual(translation.source, translation.alternatives[0])
         odd = tuple(f"line {line}: {reason}" for reason in reasons)
         return replace(translation, warnings=translation.warnings + odd)
-
-
-def batches(lengths: Sequence[int], batch_tokens: int, beam: int) -> Iterator[list[int]]:
-    """The indices of ``lengths`` in batches, longest first, each at most ``batch_tokens`` or one sentence.
-
-    A batch counts sentences x ``beam`` x its longest, the end included. Equal lengths keep their order.
-    """
-    order = sorted(range(len(lengths)), key=lambda i: -lengths[i])
-    begin = 0
-    while begin < len(order):
-        count = max(1, batch_tokens // ((lengths[order[begin]] + 1) * beam))
-        yield order[begin : begin + count]
-        begin += count
