@@ -49,6 +49,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     max_extra: Annotated[
         int, typer.Option(help="An output has at most this many more tokens than its source.")
     ] = 50,
+    stop: Annotated[
+        str, typer.Option(help="Leave a sentence when nothing can win (exact), or when a beam ended (full).")
+    ] = "exact",
     min_length: Annotated[int, typer.Option(help="Least tokens of an output, its end not counted.")] = 1,
     flag_unusual: Annotated[
         bool,
@@ -131,6 +134,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "alpha": alpha,
         "n_best": n_best,
         "min_length": min_length,
+        "stop": stop,
         "max_extra": max_extra,
         "samples": samples,
         "temperature": temperature,

@@ -47,11 +47,15 @@ Step = Callable[[Tensor, S], tuple[Tensor | Scored, S]]
 
 @dataclass(frozen=True)
 class _Batch:
-    """The sentences still searched: which they are, their limits, and their hypotheses, best first."""
+    """The sentences still searched: which they are, their limits, and their hypotheses, best first.
+
+    ``endings`` counts the ends that were among a sentence's ``beam`` best candidates.
+    """
 
     sentences: Int[Tensor, " active"]
     limits: Int[Tensor, " active"]
     ended: Ended
+    endings: Int[Tensor, " active"]
     log_p: Float[Tensor, "active slots"]
     tokens: Int[Tensor, "active slots"]
     parents: Int[Tensor, "active slots"]
@@ -62,6 +66,7 @@ class _Batch:
             self.sentences[index],
             self.limits[index],
             self.ended.kept(index),
+            self.endings[index],
             self.log_p[index],
             self.tokens[index],
             self.parents[index],
@@ -127,7 +132,7 @@ def _search(
         slots = batch.log_p.shape[1]
         batch = _advanced(batch, best, length, rules)
         history.append(Record(batch.sentences, batch.tokens, batch.parents, batch.log_p))
-        is_open = _open(batch, length, options.alpha)
+        is_open = _open(batch, length, options)
         open_count, in_order = _look(batch, is_open, usable, slots, length)
         if not open_count:
             break
@@ -156,7 +161,7 @@ def _opening(limits: Tensor, rules: _Rules) -> _Batch:
     every = torch.arange(len(limits), device=limits.device)
     ended = Ended.none(len(limits), rules.options.n_best, log_p)
     start = every.new_full((len(limits), 1), rules.start_id)
-    return _Batch(every, limits, ended, log_p, start, torch.zeros_like(start))
+    return _Batch(every, limits, ended, torch.zeros_like(every), log_p, start, torch.zeros_like(start))
 
 
 def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _Batch:
@@ -169,15 +174,18 @@ def _advanced(batch: _Batch, best: Candidates, length: int, rules: _Rules) -> _B
     ended = batch.ended.with_new(Ended(scores, best.log_p, best.parents + (length - 1) * beam))
     going_on = best.pick(ends.to(torch.int8).argsort(dim=1, stable=True)[:, :beam])
     log_p = going_on.log_p.masked_fill(going_on.tokens == rules.eos_id, _NEVER)
-    return replace(batch, ended=ended, log_p=log_p, tokens=going_on.tokens, parents=going_on.parents)
+    endings = batch.endings + ends[:, :beam].sum(1)
+    batch = replace(batch, ended=ended, endings=endings)
+    return replace(batch, log_p=log_p, tokens=going_on.tokens, parents=going_on.parents)
 
 
-def _open(batch: _Batch, length: int, alpha: float) -> Bool[Tensor, " active"]:
-    """Which sentences are below their limit and have a hypothesis that may still beat what has ended."""
+def _open(batch: _Batch, length: int, options: SearchOptions) -> Bool[Tensor, " active"]:
+    """Which sentences are below their limit and not yet left, by the rule ``options.stop``."""
     # The penalty that flatters most: the longest output's, or for a negative alpha the shortest one's.
-    reached = batch.limits if alpha >= 0 else torch.full_like(batch.limits, length + 1)
-    bound = batch.log_p.amax(1) / ((5.0 + reached) / 6.0) ** alpha
-    return (batch.limits > length) & (bound > batch.ended.scores[:, -1])
+    reached = batch.limits if options.alpha >= 0 else torch.full_like(batch.limits, length + 1)
+    bound = batch.log_p.amax(1) / ((5.0 + reached) / 6.0) ** options.alpha
+    still = (batch.limits > length) & (bound > batch.ended.scores[:, -1])
+    return still if options.stop == "exact" else still & (batch.endings < options.beam)
 
 
 def _look(batch: _Batch, is_open: Tensor, usable: Tensor, slots: int, length: int) -> tuple[int, bool]:

@@ -11,6 +11,7 @@ from transduce.config import build
 from transduce.errors import UsageError
 
 LONG_LINES = ("split", "truncate", "error")
+STOPS = ("exact", "full")
 MBR = ("chrf", "bleu")
 # Colder, and log P divided by it would leave the range of float32.
 _COLDEST = 1e-3
@@ -20,13 +21,16 @@ _COLDEST = 1e-3
 class SearchOptions:
     """How `beam_search` looks for the best outputs; the defaults of ``beam`` and ``alpha`` are the paper's.
 
-    ``min_length`` counts tokens without the end; shorter outputs are never formed.
+    ``min_length`` counts tokens without the end; shorter outputs are never formed. ``stop`` says when a
+    sentence is left: exact, when nothing alive can still win; full, also when as many outputs have ended
+    among its best candidates as the beam is wide, which is sooner and may miss a better one.
     """
 
     beam: int = 4
     alpha: float = 0.6
     n_best: int = 1
     min_length: int = 0
+    stop: str = "exact"
 
     def __post_init__(self) -> None:
         if self.beam < 1:
@@ -37,6 +41,8 @@ class SearchOptions:
             raise UsageError(f"alpha is {self.alpha}; it must be a finite number, e.g. 0.6")
         if self.min_length < 0:
             raise UsageError(f"min_length is {self.min_length}; it must be 0 or more")
+        if self.stop not in STOPS:
+            raise UsageError(f"stop is {self.stop!r}; choose one of {', '.join(STOPS)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +103,7 @@ class TranslationOptions:
     alpha: float = 0.6
     n_best: int = 1
     min_length: int = 1
+    stop: str = "exact"
     max_extra: int = 50
     samples: int = 0
     temperature: float = 1.0
@@ -145,7 +152,13 @@ class TranslationOptions:
     @property
     def search(self) -> SearchOptions:
         """The part that concerns the search."""
-        return SearchOptions(beam=self.beam, alpha=self.alpha, n_best=self.n_best, min_length=self.min_length)
+        return SearchOptions(
+            beam=self.beam,
+            alpha=self.alpha,
+            n_best=self.n_best,
+            min_length=self.min_length,
+            stop=self.stop,
+        )
 
     @property
     def sampling(self) -> SamplingOptions:

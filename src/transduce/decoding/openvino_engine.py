@@ -45,20 +45,21 @@ class _Session:
 class RuntimeState:
     """A place in one search. It can be continued once: the runtime keeps the newest step only.
 
-    ``pending`` are the rows of the last step that the next one continues.
+    ``pending`` are the rows of the last step that the next one continues (None: all, in their order).
     """
 
     session: _Session
     memory: tuple[Any, ...]
     bias: Tensor
-    pending: Int[Tensor, " rows"]
+    pending: Int[Tensor, " rows"] | None
     length: int
 
     def rows(
         self, hypotheses: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
     ) -> RuntimeState:
         """The state whose hypothesis i is this one's ``hypotheses[i]``, for the ``sentences`` that stay."""
-        state = replace(self, pending=self.pending[hypotheses])
+        pending = hypotheses if self.pending is None else self.pending[hypotheses]
+        state = replace(self, pending=pending)
         if sentences is None:
             return state
         memory = tuple(_torch(tensor).index_select(0, sentences) for tensor in self.memory)
@@ -95,6 +96,8 @@ class OpenVinoEngine:
         self._encoder = core.compile_model(graphs.encoder(), "CPU", options)
         self._decoder = core.compile_model(graphs.decoder(), "CPU", options)
         self._idle: deque[tuple[Any, Any]] = deque()
+        self._orders: dict[int, Any] = {}
+        self._targets: dict[int, list[tuple[str, Any]]] = {}
 
     def start(self, source: Int[Tensor, "sentences source"]) -> RuntimeState:
         """The state before the first target token; ``source`` is padded at its end."""
@@ -115,7 +118,7 @@ class OpenVinoEngine:
         }
         encoder.infer(inputs, share_inputs=True, share_outputs=True)
         memory = tuple(encoder.get_output_tensor(i) for i in range(2 * self._model.config.decoder_layers))
-        state = RuntimeState(session, memory, bias, torch.arange(len(source)), 0)
+        state = RuntimeState(session, memory, bias, None, 0)
         state.hand_over()
         return state
 
@@ -125,17 +128,28 @@ class OpenVinoEngine:
         assert session.steps == state.length, "a state of the runtime can be continued once only"
         sentences, config = len(state.bias), self._model.config
         session.give("tokens", tokens.int())
-        session.give("rows", state.pending.int())
+        session.give("rows", self._in_order(len(tokens)) if state.pending is None else state.pending.int())
         session.give("group", torch.tensor([sentences, len(tokens) // sentences, config.d_model]))
-        for name, value in self._places(self._model.target_positions, state.length, 1).items():
-            session.give(name, openvino.Tensor(value, shared_memory=True))
+        for name, value in self._place(state.length):
+            session.give(name, value)
         request.infer()
         session.steps += 1
         logits, log_sum = (_torch(request.get_output_tensor(i)) for i in range(2))
-        rows = torch.arange(len(tokens))
-        return Scored(logits, log_sum, config.vocabulary), replace(
-            state, pending=rows, length=state.length + 1
-        )
+        state = replace(state, pending=None, length=state.length + 1)
+        return Scored(logits, log_sum, config.vocabulary), state
+
+    def _in_order(self, rows: int) -> Any:
+        """The rows 0, 1, ... as the runtime takes them, kept for the next step that needs them."""
+        if rows not in self._orders:
+            self._orders[rows] = openvino.Tensor(torch.arange(rows, dtype=torch.int32).numpy())
+        return self._orders[rows]
+
+    def _place(self, offset: int) -> list[tuple[str, Any]]:
+        """The inputs that say where the target token at ``offset`` stands, kept for the next search."""
+        if offset not in self._targets:
+            places = self._places(self._model.target_positions, offset, 1)
+            self._targets[offset] = [(name, openvino.Tensor(value)) for name, value in places.items()]
+        return self._targets[offset]
 
     def _places(self, table: PositionalEncoding, offset: int, length: int) -> dict[str, Any]:
         """The graphs' inputs that say where ``length`` tokens from ``offset`` on stand."""

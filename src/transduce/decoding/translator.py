@@ -317,12 +317,14 @@ class Translator:
     @contextmanager
     def _ready(self) -> Iterator[None]:
         """The model in evaluation mode meanwhile, and as it was afterwards: it may be in training."""
-        training = self._model.training
+        if not self._model.training:
+            yield
+            return
         self._model.eval()
         try:
             yield
         finally:
-            self._model.train(training)
+            self._model.train()
 
     def _finished(self, translation: Translation, line: int, options: TranslationOptions) -> Translation:
         if options.mbr:
