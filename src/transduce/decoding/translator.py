@@ -42,6 +42,8 @@ Progress = Callable[[int, int], None]
 BATCH_TOKENS = {"cpu": 8_192, "cuda": 131_072, "mps": 32_768}
 # Logits that force-decoding holds at a time.
 FORCED_LOGITS = {"cpu": 1 << 25, "cuda": 1 << 29, "mps": 1 << 27}
+# Where several workers share the lines, each gets this many batches, unless they would be smaller than that.
+BATCHES_EACH, LEAST_SHARED = 3, 1_024
 
 
 class Translator:
@@ -162,7 +164,8 @@ class Translator:
                 return find(ids, chosen, of_batch)
 
             rows = [chosen.rows + asked.get(place, Asked()).extra_rows for place in places]
-            every = list(batches_by_rows(lengths, rows, chosen.batch_tokens or self._budget()))
+            budget = chosen.batch_tokens or self._shared(lengths, rows)
+            every = list(batches_by_rows(lengths, rows, budget))
             for batch, outputs in in_parallel(outputs_of, every, self._engine.workers):
                 for i, hypotheses in zip(batch, outputs, strict=True):
                     line, part = places[i]
@@ -310,6 +313,13 @@ class Translator:
         rows = [torch.tensor([*source, config.eos_id]) for source in ids]
         padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=config.pad_id)
         return padded.to(self.device)
+
+    def _shared(self, lengths: Sequence[int], rows: Sequence[int]) -> int:
+        """The budget of a batch with which several workers have about as much to do."""
+        if self._engine.workers == 1:
+            return self._budget()
+        work = sum((length + 1) * count for length, count in zip(lengths, rows, strict=True))
+        return min(self._budget(), max(LEAST_SHARED, work // (BATCHES_EACH * self._engine.workers)))
 
     def _budget(self) -> int:
         return BATCH_TOKENS[torch.device(self.device).type]
