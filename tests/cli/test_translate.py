@@ -149,6 +149,19 @@ def test_alignments_are_written_a_line_each_and_into_json(model: str, capsys: An
     assert rows == links[:-1]
 
 
+def test_tags_and_white_space_come_through_or_a_warning_says_so(model: str, capsys: Any) -> None:
+    Path("in").write_text("  <b>ab</b> de. Ab {x}!\n\n<i>Ab</i>\n")
+    flags = ["--protect", "tags,placeholders", "--document", *FAST]
+    assert main(["translate", model, "--input", "in", *flags]) == 0
+    captured = capsys.readouterr()
+    first, blank, last = captured.out.split("\n")[:-1]
+    assert first.startswith("  ")
+    assert [first.count(item) for item in ("<b>", "</b>", "{x}")] == [1, 1, 1]
+    assert blank == ""
+    assert [last.count(item) for item in ("<i>", "</i>")] == [1, 1]
+    assert captured.err == ""
+
+
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:

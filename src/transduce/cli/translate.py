@@ -103,6 +103,17 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     alignment_layer: Annotated[
         int, typer.Option(help="Decoder layer whose attention aligns words; 0: the mean of all.")
     ] = 0,
+    protect: Annotated[
+        str,
+        typer.Option(
+            metavar="KINDS",
+            help="Carry through: all, or tags, placeholders, urls, emails, numbers, with commas.",
+        ),
+    ] = "",
+    document: Annotated[
+        bool, typer.Option("--document", help="Lines are paragraphs: translate sentence by sentence.")
+    ] = False,
+    language: Annotated[str, typer.Option(help="The source's language for --document, e.g. en.")] = "",
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -151,6 +162,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "repetition_penalty": repetition_penalty,
         "alignments": align or bool(alignments),
         "alignment_layer": alignment_layer,
+        "protect": protect,
+        "document": document,
+        "language": language,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transduce.config import build
+from transduce.decoding.protection import kinds_of
 from transduce.errors import UsageError
 
 LONG_LINES = ("split", "truncate", "error")
@@ -96,7 +97,9 @@ class TranslationOptions:
     already to this power (1: off).
 
     ``alignments`` says which source words each output's words come from, by the attention of all decoder
-    layers or of ``alignment_layer``.
+    layers or of ``alignment_layer``. ``protect`` names, with commas, what is carried through untouched: all,
+    or some of tags, placeholders, urls, emails and numbers. With ``document`` lines are paragraphs that are
+    translated sentence by sentence, with their white space kept; ``language`` is the code of the source's.
     """
 
     beam: int = 4
@@ -120,10 +123,14 @@ class TranslationOptions:
     repetition_penalty: float = 1.0
     alignments: bool = False
     alignment_layer: int = 0
+    protect: str = ""
+    document: bool = False
+    language: str = ""
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses
         self._check_sampling()
+        self._check_text()
         if self.mbr not in ("", *MBR):
             raise UsageError(f"mbr is {self.mbr!r}; choose one of {', '.join(MBR)}, or leave it out")
         if self.mbr and self.outputs < 2:
@@ -134,8 +141,6 @@ class TranslationOptions:
             raise UsageError(f"max_extra is {self.max_extra}; it must be 0 or more")
         if self.batch_tokens < 0:
             raise UsageError(f"batch_tokens is {self.batch_tokens}; use 0 to have it chosen")
-        if self.alignment_layer and not self.alignments:
-            raise UsageError(f"alignment_layer is {self.alignment_layer}, but alignments are not asked for")
         if self.long_lines not in LONG_LINES:
             raise UsageError(f"long_lines is {self.long_lines!r}; choose one of {', '.join(LONG_LINES)}")
         if not self.prefix_factor >= 1:
@@ -148,6 +153,14 @@ class TranslationOptions:
             raise UsageError(
                 f"repetition_penalty is {self.repetition_penalty}; it must be 1 (off) or more, e.g. 1.2"
             )
+
+    def _check_text(self) -> None:
+        if self.alignment_layer and not self.alignments:
+            raise UsageError(f"alignment_layer is {self.alignment_layer}, but alignments are not asked for")
+        if kinds_of(self.protect) and self.alignments:
+            raise UsageError("alignments are of the model's own words; leave out alignments or protect")
+        if self.language and not self.document:
+            raise UsageError(f"language is {self.language!r}, but lines are sentences; set document too")
 
     @property
     def search(self) -> SearchOptions:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 Fits = Callable[[str], bool]
@@ -49,15 +49,19 @@ def split_to_fit(text: str, fits: Fits) -> list[Part]:
     mark; such pieces are as long as possible. Texts and separators joined in order are ``text`` again, which
     must not begin with white space. No part is empty.
     """
+    return parts_of(piece for sentence in split_sentences(text) for piece in _fitting(sentence, fits, 0))
+
+
+def parts_of(pieces: Iterable[str]) -> list[Part]:
+    """The pieces of a line as parts: the white space at their ends stands between them. None is empty."""
     parts: list[Part] = []
-    for sentence in split_sentences(text):
-        for piece in _fitting(sentence, fits, 0):
-            body = piece.strip()
-            begin = piece.find(body) if body else len(piece)
-            if parts and begin:
-                parts[-1] = Part(parts[-1].text, parts[-1].separator + piece[:begin])
-            if body:
-                parts.append(Part(body, piece[begin + len(body) :]))
+    for piece in pieces:
+        body = piece.strip()
+        begin = piece.find(body) if body else len(piece)
+        if parts and begin:
+            parts[-1] = Part(parts[-1].text, parts[-1].separator + piece[:begin])
+        if body:
+            parts.append(Part(body, piece[begin + len(body) :]))
     return parts
 
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transduce.data.tokenizer import Tokenizer
-from transduce.decoding.segmentation import Part, split_to_fit
+from transduce.decoding.segmentation import Part, parts_of, split_to_fit
+from transduce.decoding.sentences import Split
 from transduce.errors import DataError
 
 
@@ -14,23 +15,36 @@ from transduce.errors import DataError
 class Source:
     """One line: its parts (one, unless it was split; none, if it is empty), their ids, and what to tell.
 
-    White space at either end of a line is not part of it. Ids do not include the end.
+    White space at either end of a line is not part of it: it is kept in ``indent`` and ``trail`` where the
+    line is a paragraph of a document, and given up otherwise. Ids do not include the end.
     """
 
     text: str
     parts: tuple[Part, ...]
     ids: tuple[tuple[int, ...], ...]
     warnings: tuple[str, ...] = ()
+    indent: str = ""
+    trail: str = ""
 
 
 def read_sources(
-    texts: Sequence[str], tokenizer: Tokenizer, *, max_length: int, long_lines: str, first_line: int = 1
+    texts: Sequence[str],
+    tokenizer: Tokenizer,
+    *,
+    max_length: int,
+    long_lines: str,
+    first_line: int = 1,
+    split: Split | None = None,
 ) -> list[Source]:
     """One source per text; ``max_length`` counts the end of a sentence too.
 
     A longer line is split into parts, truncated, or refused with DataError, as ``long_lines`` says; each way
-    the number of the line (the first is ``first_line``) is told.
+    the number of the line (the first is ``first_line``) is told. With ``split`` a line is a paragraph: its
+    sentences are the parts, and only a sentence can be too long.
     """
+    if split is not None:
+        reader = _Paragraphs(tokenizer, max(1, max_length - 1), long_lines, split)
+        return [reader.read(text, number) for number, text in enumerate(texts, first_line)]
     limit = max(1, max_length - 1)
     stripped = [text.strip() for text in texts]
     sources = []
@@ -61,3 +75,35 @@ def _long(text: str, ids: list[int], tokenizer: Tokenizer, limit: int, policy: s
     told = f"{problem}; translated in {len(kept)} parts (long lines: split)"
     # A single character of many bytes can be longer than a tiny limit: there is nothing left to split.
     return Source(text, tuple(p for p, _ in kept), tuple(i[:limit] for _, i in kept), (told,))
+
+
+@dataclass(frozen=True)
+class _Paragraphs:
+    """Reads lines that are paragraphs of several sentences."""
+
+    tokenizer: Tokenizer
+    limit: int
+    long_lines: str
+    split: Split
+
+    def read(self, line: str, number: int) -> Source:
+        """The line as sentences that fit, with the white space around it."""
+        text = line.strip()
+        indent = line[: len(line) - len(line.lstrip())]
+        trail = line[len(indent) + len(text) :]
+        sentences = parts_of(self.split(text))
+        parts: list[Part] = []
+        ids: list[tuple[int, ...]] = []
+        told: list[str] = []
+        encoded = self.tokenizer.encode_batch([part.text for part in sentences])
+        for part, found in zip(sentences, encoded, strict=True):
+            if len(found) <= self.limit:
+                parts.append(part)
+                ids.append(tuple(found))
+                continue
+            cut = _long(part.text, found, self.tokenizer, self.limit, self.long_lines, number)
+            parts += cut.parts[:-1]
+            parts.append(Part(cut.parts[-1].text, cut.parts[-1].separator + part.separator))
+            ids += cut.ids
+            told += [warning.replace(" has ", " has a sentence of ", 1) for warning in cut.warnings]
+        return Source(text, tuple(parts), tuple(ids), tuple(told), indent, trail)

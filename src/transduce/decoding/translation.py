@@ -65,7 +65,7 @@ class Translation:
 
     @property
     def text(self) -> str:
-        """The best output; never with a line feed, and without white space at its ends."""
+        """The best output; never with a line feed, nor, but in a document, white space at its ends."""
         return self.alternatives[0].text
 
     @property
@@ -97,7 +97,8 @@ def assemble(
     with log P and length summed and scored by the same formula. An empty line has one empty output.
     """
     if not source.ids:
-        return Translation(source.text, (Alternative("", 0.0, 0.0, 0, False, ()),), source.warnings)
+        blank = source.indent + source.trail
+        return Translation(source.text, (Alternative(blank, 0.0, 0.0, 0, False, ()),), source.warnings)
     source_begins = [0, *accumulate(len(part.text) + len(part.separator) for part in source.parts[:-1])]
     alternatives = []
     for rank in range(max(len(hypotheses) for hypotheses in found)):
@@ -105,7 +106,7 @@ def assemble(
         decoded = [tokenizer.decode(hypothesis.tokens) for hypothesis in chosen]
         line, begins = join_parts(source.parts, [output.strip() for output in decoded])
         # Tokens include the white space that is stripped, so a part may begin before its text.
-        cut = len(line) - len(line.lstrip())
+        cut = len(line) - len(line.lstrip()) - len(source.indent)
         starts = [
             begin - cut - (len(output) - len(output.lstrip()))
             for begin, output in zip(begins, decoded, strict=True)
@@ -114,7 +115,7 @@ def assemble(
         length = sum(hypothesis.length for hypothesis in chosen)
         alternatives.append(
             Alternative(
-                text=line.strip(),
+                text=source.indent + line.strip() + source.trail,
                 score=log_probability / length_penalty(length, alpha),
                 log_probability=log_probability,
                 length=length,

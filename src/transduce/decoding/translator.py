@@ -28,8 +28,11 @@ from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.noise import key_of
 from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pairs
+from transduce.decoding.protected import translate_protected
+from transduce.decoding.protection import kinds_of
 from transduce.decoding.sampling import OutputIds, sample
 from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
+from transduce.decoding.sentences import sentence_splitter
 from transduce.decoding.sources import read_sources
 from transduce.decoding.terms import Term
 from transduce.decoding.translation import Translation, assemble
@@ -139,6 +142,16 @@ class Translator:
                     f"line {number} is {text!r}, not a string; translate takes a list of strings"
                 )
         chosen = TranslationOptions.from_mapping(options)
+        if chosen.protect:
+            rest = {**options, "protect": "", "progress": progress, "first_line": first_line}
+            with self._ready():
+                return translate_protected(
+                    texts,
+                    kinds_of(chosen.protect),
+                    self.aligner(),
+                    lambda bare: self.translate_detailed(bare, prefixes=prefixes, **rest),
+                    first_line=first_line,
+                )
         aligner = self.aligner(chosen.alignment_layer) if chosen.alignments else None
         sources = read_sources(
             texts,
@@ -146,6 +159,7 @@ class Translator:
             max_length=self._model.config.max_length,
             long_lines=chosen.long_lines,
             first_line=first_line,
+            split=sentence_splitter(chosen.language) if chosen.document else None,
         )
         asked = self._asker.asked(sources, Wishes(prefixes, terms, glossary), first_line=first_line)
         if chosen.samples and any(one.terms for one in asked.values()):

@@ -1,0 +1,177 @@
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transduce.decoding.protected import restored
+from transduce.decoding.protection import KINDS, find_items, kinds_of, lost_or_doubled
+from transduce.decoding.tags import without_tags
+from transduce.errors import UsageError
+
+ALL = frozenset(KINDS)
+
+
+def items(text: str) -> list[tuple[str, str]]:
+    return [(item.kind, item.text) for item in find_items(text, ALL)]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ('a <b>x</b> <br/> <a href="u>v" k>', ["<b>", "</b>", "<br/>", '<a href="u>v" k>']),
+        ("1 < 2 > 1 <3 a<b", ["1", "2", "1", "3"]),
+        ("{name} {0} {} {{x}} ${y} { a }", ["{name}", "{0}", "{}", "{{x}}", "${y}"]),
+        ("%s, %d! %(name)s %1$d %5.2f %@ 100% sure", ["%s", "%d", "%(name)s", "%1$d", "%5.2f", "%@", "100"]),
+        ("see https://a.b/c?d=(1). Or www.x.org, ok", ["https://a.b/c?d=(1", "www.x.org"]),
+        ("a.b+c@x-y.co.uk.", ["a.b+c@x-y.co.uk"]),
+        ("3 3rd 1,234.5 12:30 A4 2016.", ["3", "1,234.5", "12:30", "2016"]),
+        ("<!-- a > b --> x", ["<!-- a > b -->"]),
+    ],
+)
+def test_what_is_protected(text: str, found: list[str]) -> None:
+    assert [item for _, item in items(text)] == found
+
+
+def test_kinds_are_named_or_refused() -> None:
+    assert kinds_of("all") == ALL
+    assert kinds_of("tags, urls") == {"tags", "urls"}
+    assert kinds_of("") == frozenset()
+    with pytest.raises(UsageError, match=r"protect is 'tag'; choose all, or some of tags, placeholders"):
+        kinds_of("tag")
+
+
+def test_what_is_lost_doubled_or_invented_is_told() -> None:
+    told = lost_or_doubled("{a} %s 1,000 7 x", "%s %s 1.000 {b} 9", ALL)
+    assert told == [
+        "lost: {a} (in the source 1, in the output 0)",
+        "doubled: %s (in the source 1, in the output 2)",
+        "lost: 7 (in the source 1, in the output 0)",
+        "invented: {b} (in the source 0, in the output 1)",
+    ]
+    assert lost_or_doubled("<b>x</b>", "<b>y</b>", ALL) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "bare"),
+    [
+        ("a <b>c</b> d", "a c d"),
+        ("<b>a</b>b", "ab"),
+        ("a <br/> b", "a b"),
+        ("a<br/>b", "a b"),
+        ("<p>One</p><p>Two</p>", "One Two"),
+        ("<i> a </i>", "a "),
+        ("<br/>", ""),
+    ],
+)
+def test_lines_without_their_tags(line: str, bare: str) -> None:
+    assert without_tags(line)[0] == bare
+
+
+def aligned(source: str, output: str, pairs: str) -> torch.Tensor:
+    weights = torch.zeros(len(output.split()), len(source.split()))
+    for pair in pairs.split():
+        i, j = map(int, pair.split("-"))
+        weights[j, i] = 1.0
+    return weights
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "pairs", "expected"),
+    [
+        ("the <b>red</b> car", "la voiture rouge", "0-0 1-2 2-1", "la voiture <b>rouge</b>"),
+        ("a <b>b c</b>.", "x y. z.", "0-0 1-1 2-2", "x <b>y. z</b>."),
+        ('say "<i>yes</i>" now', "sag „ja“ jetzt", "0-0 1-1 2-2", "sag „<i>ja</i>“ jetzt"),
+        ("<p>a <b>b</b></p>", "B A", "0-1 1-0", "<p><b>B</b> A</p>"),
+        # Crossing words: the second pair gives way, nothing is nested wrongly.
+        ("<b>a b</b> <i>c d</i>", "A C B D", "0-0 2-1 1-2 3-3", "<b>A C B</b> <i>D</i>"),
+        ("one <br/> two", "eins zwei", "0-0 1-1", "eins <br/> zwei"),
+        ("one<br/>two", "eins zwei", "0-0 1-1", "eins<br/>zwei"),
+        ("one <img src='x'/>", "eins", "0-0", "eins <img src='x'/>"),
+        ("a </i> b <b> c", "A B C", "0-0 1-1 2-2", "A </i> B <b> C"),
+        ("Hello {name}, hi", "Hallo Namen, hi", "0-0 1-1 2-2", "Hallo {name}, hi"),
+        ("Hello {name}", "Hallo du da", "0-0", "{name} Hallo du da"),
+        ("in 2016 two", "in 2015 zwei", "0-0 1-1 2-2", "in 2016 zwei"),
+        ("in 2 cars", "in zwei Autos", "0-0 1-1 2-2", "in zwei Autos"),
+        ("<b>%s</b> left", "noch 4 da", "0-1 1-0", "noch <b>%s</b> da"),
+        ("<b></b>", "", "", "<b></b>"),
+    ],
+)
+def test_items_go_where_their_words_went(line: str, output: str, pairs: str, expected: str) -> None:
+    weights = aligned(without_tags(line)[0], output, pairs)
+    assert restored(line, output, weights, ALL) == expected
+
+
+PIECES = st.sampled_from(
+    [
+        "a",
+        "b,",
+        "(c)",
+        "<b>",
+        "</b>",
+        "<i x='1'>",
+        "</i>",
+        "<br/>",
+        "<p>",
+        "</p>",
+        "{n}",
+        "%s",
+        "http://x/(y)",
+    ]
+)
+LINES = st.lists(st.tuples(PIECES, st.sampled_from(["", " ", " "])), max_size=12).map(
+    lambda pairs: "".join(piece + gap for piece, gap in pairs).strip()
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LINES, st.lists(st.sampled_from(["x", "y.", "„z“", "{n}", "%s", "(w"]), max_size=8), st.randoms())
+def test_no_tag_is_ever_lost_doubled_or_damaged(line: str, said: list[str], draw: Any) -> None:
+    bare = without_tags(line)[0]
+    output = " ".join(said)
+    weights = torch.tensor([[draw.random() for _ in bare.split()] for _ in said]).view(
+        len(said), len(bare.split())
+    )
+    kinds = frozenset({"tags"})
+    result = restored(line, output, weights, kinds)
+    assert lost_or_doubled(line, result, kinds) == []
+    if said:
+        # The model's own words are all there and in their order.
+        assert re.sub(r"\s", "", without_tags(result)[0]) == re.sub(r"\s", "", output)
+    if well_formed(line):
+        assert well_formed(result), result
+
+
+@settings(max_examples=200, deadline=None)
+@given(LINES, st.lists(st.sampled_from(["x", "y.", "„z“", "{n}", "%s", "(w"]), max_size=8), st.randoms())
+def test_what_must_be_in_the_output_is_there_or_is_told(line: str, said: list[str], draw: Any) -> None:
+    bare = without_tags(line)[0]
+    weights = torch.tensor([[draw.random() for _ in bare.split()] for _ in said]).view(
+        len(said), len(bare.split())
+    )
+    result = restored(line, " ".join(said), weights, ALL)
+    told = lost_or_doubled(line, result, ALL)
+    wanted = Counter(text for kind, text in items(line))
+    there = Counter(text for kind, text in items(result))
+    for text, count in wanted.items():
+        assert there[text] >= count or any(text in message for message in told)
+        assert there[text] <= count or any(text in message for message in told)
+    # Nothing that the source has is lost: what the output lacks is put in.
+    assert not [message for message in told if message.startswith("lost")]
+
+
+def well_formed(text: str) -> bool:
+    waiting: list[str] = []
+    for item in find_items(text, ["tags"]):
+        name = re.findall(r"[a-z]+", item.text)[0]
+        if item.text.startswith("</"):
+            if not waiting or waiting.pop() != name:
+                return False
+        elif not item.text.endswith("/>"):
+            waiting.append(name)
+    return not waiting
