@@ -19,12 +19,12 @@ Translate = Callable[[list[str], int, int | None], list[str]]
 Maker = Callable[[Path, Path, int], Translate]
 
 
-def ours(engine: str, precision: str, **options: Any) -> Maker:
+def ours(engine: str, precision: str, device: str = "cpu", **options: Any) -> Maker:
     """Transduce by one of its engines, with these options of `TranslationOptions`."""
 
     def make(folder: Path, _: Path, threads: int) -> Translate:
         translator = Translator.load(
-            folder, device="cpu", engine=engine, precision=precision, threads=threads
+            folder, device=device, engine=engine, precision=precision, threads=threads
         )
 
         def translate(lines: list[str], beam: int, length: int | None) -> list[str]:
@@ -154,6 +154,7 @@ SYSTEMS: dict[str, tuple[str, str, Maker]] = {
     "openvino-int8": ("Transduce (OpenVINO) int8", "openvino", ours("openvino", "int8")),
     "openvino-bf16": ("Transduce (OpenVINO) bf16", "openvino", ours("openvino", "bf16")),
     "torch": ("Transduce (PyTorch)", "torch", ours("torch", "auto")),
+    "cuda": ("Transduce (PyTorch) on the GPU", "torch", ours("torch", "auto", "cuda")),
     "ct2-int8": ("CTranslate2 int8, 1 thread each", "ctranslate2", ctranslate2("int8", one_each=True)),
     "ct2-float32": (
         "CTranslate2 float32, 1 thread each", "ctranslate2", ctranslate2("float32", one_each=True),
@@ -165,9 +166,9 @@ SYSTEMS: dict[str, tuple[str, str, Maker]] = {
 
 
 def installed() -> list[str]:
-    """The systems that can run here; bf16 only where it is asked for."""
+    """The systems that can run here; bf16 and the GPU only where they are asked for."""
     return [
         name
         for name, (_, package, _) in SYSTEMS.items()
-        if importlib.util.find_spec(package) is not None and name != "openvino-bf16"
+        if importlib.util.find_spec(package) is not None and name not in ("openvino-bf16", "cuda")
     ]

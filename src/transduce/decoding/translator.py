@@ -62,7 +62,7 @@ class Translator:
         self.bundle, self.device, self.precision = bundle, device, precision
         self._model = bundle.model.to(device)
         self._asker = Asker(bundle.tokenizer)
-        self._engine = pick_engine(
+        self.engine = pick_engine(
             engine, self._model, device=device, precision=precision, forbidden=self._forbidden
         )
 
@@ -180,7 +180,7 @@ class Translator:
             rows = [chosen.rows + asked.get(place, Asked()).extra_rows for place in places]
             budget = chosen.batch_tokens or self._shared(lengths, rows)
             every = list(batches_by_rows(lengths, rows, budget))
-            for batch, outputs in in_parallel(outputs_of, every, self._engine.workers):
+            for batch, outputs in in_parallel(outputs_of, every, self.engine.workers):
                 for i, hypotheses in zip(batch, outputs, strict=True):
                     line, part = places[i]
                     found[line][part] = hypotheses
@@ -271,8 +271,8 @@ class Translator:
         beam = options.beam + max(one.extra_rows for one in asked)
         with torch.inference_mode():
             return beam_search(
-                self._engine.step,
-                self._engine.start(self._padded(ids)),
+                self.engine.step,
+                self.engine.start(self._padded(ids)),
                 max_lengths=limits,
                 options=replace(options.search, beam=beam),
                 start_id=config.start_id,
@@ -294,8 +294,8 @@ class Translator:
         keys = [key_of(options.seed, source) for source in ids]
         with torch.inference_mode():
             return sample(
-                self._engine.step,
-                self._engine.start(self._padded(ids)),
+                self.engine.step,
+                self.engine.start(self._padded(ids)),
                 keys=torch.tensor(keys, device=self.device),
                 max_lengths=limits,
                 options=options.sampling,
@@ -330,10 +330,10 @@ class Translator:
 
     def _shared(self, lengths: Sequence[int], rows: Sequence[int]) -> int:
         """The budget of a batch with which several workers have about as much to do."""
-        if self._engine.workers == 1:
+        if self.engine.workers == 1:
             return self._budget()
         work = sum((length + 1) * count for length, count in zip(lengths, rows, strict=True))
-        return min(self._budget(), max(LEAST_SHARED, work // (BATCHES_EACH * self._engine.workers)))
+        return min(self._budget(), max(LEAST_SHARED, work // (BATCHES_EACH * self.engine.workers)))
 
     def _budget(self) -> int:
         return BATCH_TOKENS[torch.device(self.device).type]
