@@ -16,7 +16,8 @@ from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.optimizer import adam
-from transduce.training.step import Batch, precision_context, update
+from transduce.training.precision import precision_context
+from transduce.training.step import Batch, update
 
 Step = Callable[[Batch], None]
 Maker = Callable[[ModelConfig, str], Step]

@@ -22,6 +22,7 @@ from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
+from transduce.training.compiled import compiled
 from transduce.training.distributed import Workers
 from transduce.training.finish import finish
 from transduce.training.folder import check_space, clear_leftovers, disk_error, locked, make_room
@@ -123,7 +124,9 @@ class Run:
         batching = self._batching(data.train)
         self._describe(model, data, batching, checkpoints)
         batching = self._tried(model, data, batching)
+        layers = compiled(model, device=self.device, precision=self.precision) if config.compile else None
         learns = learner(model, self.workers, how=config.parallel, device=self.device)
+        learns.compiled = layers
         optimizer = adam(model, config)
         if origin is not None:
             origin.load(model, optimizer)

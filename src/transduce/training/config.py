@@ -26,7 +26,8 @@ class TrainingConfig:
     memory holds take the place of those named. ``ema`` is the decay of a moving average of the weights, which
     is then validated and becomes the final model; 0 is none. ``optimizer_state`` says what becomes of Adam's
     moments where a run starts from a model. ``recompute_layers`` is activation checkpointing: less memory for
-    more time, the same result. ``deterministic`` lets only kernels run that give the same bits every time.
+    more time, the same result. ``compile`` is `torch.compile` of the layers, the same result within float
+    error. ``deterministic`` lets only kernels run that give the same bits every time.
     """
 
     seed: int = 1
@@ -57,6 +58,7 @@ class TrainingConfig:
     device: str = "auto"
     precision: str = "auto"
     recompute_layers: bool = False
+    compile: bool = False
     threads: int = 0
     deterministic: bool = False
     parallel: str = "replicated"

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
-from transduce.training.step import Batch, batch_loss, precision_context
+from transduce.training.precision import precision_context
+from transduce.training.step import Batch, batch_loss
 
 
 def first_offender(

@@ -6,17 +6,18 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from transduce.model.transformer import Transformer
+from transduce.training.compiled import CompiledLayers
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import ALONE, Workers
 from transduce.training.loss import smoothed_cross_entropy
 from transduce.training.memory import out_of_memory, release
+from transduce.training.precision import precision_context
 from transduce.training.sharding import whole
 
 
@@ -84,13 +85,6 @@ class Begun:
         return Updated(smoothed, nll, *self.tokens, norm, finite, int(full))
 
 
-def precision_context(device: str, precision: str) -> AbstractContextManager[Any]:
-    """Autocast to bfloat16 where ``precision`` is "bf16"; the parameters stay in float32."""
-    if precision == "bf16":
-        return torch.autocast(torch.device(device).type, dtype=torch.bfloat16)
-    return nullcontext()
-
-
 def batch_loss(
     model: Transformer, batch: Batch, *, smoothing: float, scale: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
@@ -117,6 +111,7 @@ class Learner:
     def __init__(self, model: Transformer, workers: Workers = ALONE) -> None:
         self.model, self.workers = model, workers
         self.ahead = next(model.parameters()).is_cuda
+        self.compiled: CompiledLayers | None = None
 
     def losses(
         self, batch: Batch, *, smoothing: float, scale: float
@@ -127,6 +122,10 @@ class Learner:
     def accumulating(self, *, last: bool) -> AbstractContextManager[None]:
         """The context of one part's forward and backward pass."""
         return nullcontext()
+
+    def in_place(self) -> AbstractContextManager[None]:
+        """The context in which the layers are those that training uses: compiled, if any are."""
+        return nullcontext() if self.compiled is None else self.compiled.in_place()
 
     def make_up(self) -> None:
         """Nothing; after a pass that memory was too short for, the other workers have what they wait for."""
@@ -215,7 +214,7 @@ def _passes(
             torch.manual_seed(batch.seed)
         # The workers' gradients will be averaged, so each is their number times too large until then.
         scale = workers / tokens if batch.target_tokens else 0.0
-        with learner.accumulating(last=number == len(micro_batches)):
+        with learner.accumulating(last=number == len(micro_batches)), learner.in_place():
             with precision_context(str(batch.source.device), precision):
                 loss, plain = learner.losses(batch, smoothing=config.label_smoothing, scale=scale)
             loss.backward()  # type: ignore[no-untyped-call]

@@ -19,7 +19,8 @@ from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import ALONE, Workers
 from transduce.training.memory import out_of_memory, release
-from transduce.training.step import Batch, Learner, batch_loss, precision_context, update
+from transduce.training.precision import precision_context
+from transduce.training.step import Batch, Learner, batch_loss, update
 
 Shape = tuple[int, int, int]
 # By how much what a process takes exceeds what its forward passes keep, as measured with glibc: tensors that

@@ -17,7 +17,8 @@ from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.translator import Translator
 from transduce.evaluation.scores import score
 from transduce.model.transformer import Transformer
-from transduce.training.step import Batch, batch_loss, precision_context
+from transduce.training.precision import precision_context
+from transduce.training.step import Batch, batch_loss
 
 SAMPLES = 3
 # A model that has learned next to nothing babbles up to the length limit; translating with it teaches nobody.
