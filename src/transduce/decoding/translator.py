@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,17 +16,19 @@ from torch import Tensor
 
 from transduce import machine
 from transduce.bundle import Bundle, load_bundle
+from transduce.data.tokenizer import EOS_ID
 from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, Wishes, guide_of, with_what_is_lacking
 from transduce.decoding.batches import batches, batches_by_rows
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.confidence import with_word_confidences
-from transduce.decoding.config import TranslationOptions
+from transduce.decoding.config import SearchOptions, TranslationOptions
 from transduce.decoding.engines import in_parallel, pick_engine
 from transduce.decoding.glossary import Glossary
-from transduce.decoding.guide import Guides
+from transduce.decoding.guide import Guide, Guides
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.minimum_risk import least_risk
+from transduce.decoding.next_words import LONGEST, ForcedGuide, NextWord, WordGuide, words_found
 from transduce.decoding.noise import key_of
 from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pairs
 from transduce.decoding.protected import translate_protected
@@ -197,6 +200,47 @@ class Translator:
                 translations = aligner.align(translations)
         return with_what_is_lacking(translations, asked, first_line)
 
+    def alternatives(self, text: str, prefix: str = "", *, count: int = 5, **options: Any) -> list[NextWord]:
+        """The likeliest words that may follow in an output that begins with ``prefix``, best first.
+
+        Each comes with its probability after the words before it and the best output that goes on with it.
+        White space at the end of the prefix says that its last word is complete; else that word is the one in
+        question ("Ein Hun": Hund, Hunde). An empty text has none. Raises UsageError for a text that is too
+        long for the model.
+        """
+        chosen = TranslationOptions.from_mapping(options)
+        if count < 1:
+            raise UsageError(f"count is {count}; it must be at least 1")
+        limits = self._model.config.max_length
+        (source,) = read_sources([text], self.bundle.tokenizer, max_length=limits, long_lines="error")
+        if not source.ids:
+            return []
+        asked = self._asker.asked([source], Wishes([prefix]), first_line=1).get((0, 0), Asked())
+        spelling = self._asker.spelling
+        with self._ready():
+            first = SearchOptions(beam=2 * count + 4, n_best=2 * count + 4, alpha=0.0)
+            most = torch.tensor([asked.least_tokens + LONGEST], device=self.device)
+            (outputs,) = self._search(
+                source.ids, most, first, WordGuide.start(asked.prefix, spelling, EOS_ID)
+            )
+            words = words_found(outputs, asked.prefix, spelling, count)
+            forced = tuple(output.tokens[:-1] for output, _, _ in words)
+            lengths = [max(len(source.ids[0]), len(tokens) + 1) + chosen.max_extra for tokens in forced]
+            completions = self._search(
+                list(source.ids) * len(words),
+                torch.tensor(lengths, device=self.device),
+                replace(chosen.search, n_best=1),
+                ForcedGuide(forced, 0, spelling),
+            )
+        return [
+            NextWord(
+                word,
+                math.exp(log_p),
+                assemble(source, [found], self.bundle.tokenizer, alpha=chosen.alpha).alternatives[0],
+            )
+            for (_, word, log_p), found in zip(words, completions, strict=True)
+        ]
+
     def score(
         self,
         pairs: Sequence[tuple[str, Target]],
@@ -265,20 +309,30 @@ class Translator:
 
         ``asked`` holds what each of them is to fulfil, or is empty.
         """
-        config = self._model.config
         asked = asked or [Asked()] * len(ids)
         limits = self._limits(ids, options, asked)
         beam = options.beam + max(one.extra_rows for one in asked)
+        guide = self._guide(asked, options, limits)
+        return self._search(ids, limits, replace(options.search, beam=beam), guide)
+
+    def _search(
+        self,
+        ids: Sequence[Sequence[int]],
+        limits: Int[Tensor, " sentences"],
+        options: SearchOptions,
+        guide: Guide | None,
+    ) -> list[list[Hypothesis]]:
+        config = self._model.config
         with torch.inference_mode():
             return beam_search(
                 self.engine.step,
                 self.engine.start(self._padded(ids)),
                 max_lengths=limits,
-                options=replace(options.search, beam=beam),
+                options=options,
                 start_id=config.start_id,
                 eos_id=config.eos_id,
                 forbidden=self._forbidden,
-                guide=self._guide(asked, options, limits),
+                guide=guide,
             )
 
     def sample(
