@@ -60,7 +60,7 @@ def test_several_references(files, capsys):
         (["model", "--reference", "ref.de"], "--source is missing: the file that model is to translate"),
         (["model", "--hypotheses", "out.de", "--reference", "ref.de"], "--hypotheses is scored as it is"),
         (["m", "--source", "s", "--reference", "r", "--output", "no/x"], "no/x: there is no folder no"),
-        (["--hypotheses", "out.de", "--reference", "ref.de", "--output", "x"], "leave out the model folder"),
+        (["--hypotheses", "out.de", "--reference", "ref.de", "--output", "x"], "leave out the models"),
     ],
 )
 def test_arguments_that_do_not_go_together_are_refused(arguments, message, files, capsys):
@@ -117,3 +117,19 @@ def test_a_model_its_written_output_and_the_library_agree(model, capsys):
     assert {name: again[name] for name in ("bleu", "chrf", "ter", "signature")} == {
         name: values[name] for name in ("bleu", "chrf", "ter", "signature")
     }
+
+
+@pytest.mark.filterwarnings("ignore:.*looks tokenised")
+def test_an_ensemble_is_scored_and_named_in_the_recipe(model, capsys):
+    flags = ["--source", "in.en", "--reference", "ref.de", "--beam", "2", "--alpha", "0.9", "--device", "cpu"]
+    assert main(["evaluate", "model", *flags, "--json"]) == 0
+    alone = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", "model", "--ensemble", "model", *flags, "--json"]) == 0
+    values = json.loads(capsys.readouterr().out)
+    assert values["bleu"] == alone["bleu"]
+    assert values["recipe"].startswith(
+        "transduce evaluate model --ensemble model --ensemble-by mean --source in.en --reference ref.de"
+    )
+    assert "| model 1: 700 updates | model 1: average of 3 checkpoints | model 2: 700" in values["recipe"]
+    assert main(["evaluate", "--hypotheses", "in.en", "--ensemble", "model", "--reference", "ref.de"]) == 2
+    assert "leave out the models" in capsys.readouterr().err

@@ -99,6 +99,15 @@ def test_the_whole_is_one_line_on_request(model: str, expected: list[PairScore],
     assert f"perplexity {value['perplexity']:.4f}; 1 of" in capsys.readouterr().out
 
 
+def test_models_are_asked_together(model: str, expected: list[PairScore], capsys: Any) -> None:
+    assert main(call(model, "--ensemble", model)) == 0
+    rows = [row.split("\t") for row in capsys.readouterr().out.split("\n")[:-1]]
+    assert [int(row[1]) for row in rows] == [score.length for score in expected]
+    assert float(rows[0][0]) == pytest.approx(expected[0].log_probability, abs=1e-3)
+    assert main(call(model, "--ensemble-by", "log")) == 2
+    assert "--ensemble-by log is for several models" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

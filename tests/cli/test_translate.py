@@ -162,6 +162,14 @@ def test_tags_and_white_space_come_through_or_a_warning_says_so(model: str, caps
     assert captured.err == ""
 
 
+@pytest.mark.parametrize("by", ["mean", "log"])
+def test_a_model_asked_twice_says_the_same(model: str, expected: list[str], by: str, capsys: Any) -> None:
+    Path("in").write_text("".join(f"{line}\n" for line in LINES))
+    call = ["translate", model, "--ensemble", model, "--ensemble", model, "--ensemble-by", by]
+    assert main([*call, "--input", "in", *FAST]) == 0
+    assert capsys.readouterr().out.split("\n")[:-1] == expected
+
+
 def test_scores_stand_before_a_tab_and_are_explained_on_stderr(
     model: str, expected: list[str], capsys: Any
 ) -> None:
@@ -225,6 +233,9 @@ def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: 
         (["MODEL", "--samples", "2"], 2, "--samples 2 gives several outputs a line; add --json"),
         (["MODEL", "--mbr", "chrf"], 2, "mbr is chrf, but there is one output to choose from; set samples"),
         (["MODEL", "--mbr", "ter", "--samples", "4"], 2, "mbr is 'ter'; choose one of chrf, bleu"),
+        (["MODEL", "--ensemble-by", "log"], 2, "--ensemble-by log is for several models; name them with"),
+        (["MODEL", "--ensemble", "MODEL", "--ensemble-by", "max"], 2, "ensemble_by is 'max'; choose one of"),
+        (["MODEL", "--ensemble", "nowhere"], 1, "nowhere: no such model folder"),
         (["MODEL", "--confidence"], 2, "--confidence stands in JSON lines: add --json"),
         (["MODEL", "--top-k", "2"], 2, "top_k is 2, but nothing is sampled; set samples to 1 or more"),
         (["MODEL", "--beam", "0"], 2, "beam is 0; it must be at least 1"),

@@ -9,9 +9,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tiny_translator import tiny_bundle
 from transduce.decoding.protected import restored
 from transduce.decoding.protection import KINDS, find_items, kinds_of, lost_or_doubled
 from transduce.decoding.tags import without_tags
+from transduce.decoding.translator import Translator
 from transduce.errors import UsageError
 
 ALL = frozenset(KINDS)
@@ -175,3 +177,11 @@ def well_formed(text: str) -> bool:
         elif not item.text.endswith("/>"):
             waiting.append(name)
     return not waiting
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_protected_lines_keep_the_terms_that_are_asked_of_them() -> None:
+    it = Translator(tiny_bundle())
+    (found,) = it.translate_detailed(["<b>ab</b> de"], protect="tags", terms=[["gh il"]], max_extra=20)
+    assert "gh il" in found.text.replace("<b>", "").replace("</b>", "")
+    assert found.text.count("<b>") == found.text.count("</b>") == 1

@@ -20,6 +20,7 @@ class UpperCase(Translator):
 
     def __init__(self, folder):
         self.bundle = SimpleNamespace(path=Path(folder), training={"steps": 1200, "averaged": ["a", "b"]})
+        self.bundles = (self.bundle,)
         self.device, self.precision = "cpu", "fp32"
 
     @classmethod

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from transduce.cli.ensemble import folders
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,14 +39,22 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--paper-bleu", help="Also the paper's tokenised BLEU (no sacreBLEU figure).")
     ] = False,
     language: Annotated[str, typer.Option(help="Language of the reference, for --paper-bleu.")] = "de",
+    ensemble: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
+    ] = None,
+    ensemble_by: Annotated[
+        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
+    ] = "mean",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
 ) -> None:
     """Score a model on a test set, or a file of translations: sacreBLEU, chrF, TER and the recipe."""
-    _check(model, source, hypotheses, output)
+    _check(model, ensemble, source, hypotheses, output)
     _check_not_read(output, [source, *reference])
     from transduce import machine
+    from transduce.decoding.translator import Translator
     from transduce.evaluation.evaluate import evaluate as evaluate_model
     from transduce.evaluation.evaluate import evaluate_file
 
@@ -55,10 +64,12 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
     else:
         assert model is not None
         assert source is not None
+        models = folders(model, ensemble, ensemble_by)
         machine.tune_allocator()
         machine.set_threads(threads)
+        joint = Translator.load(models, device=device, ensemble_by=ensemble_by) if ensemble else None
         result = evaluate_model(
-            model,
+            joint or model,
             source,
             reference,
             beam=beam,
@@ -100,7 +111,13 @@ def _check_not_read(output: Path | None, read: list[Path | None]) -> None:
             raise UsageError(f"{output}: is read as well; name another --output")
 
 
-def _check(model: Path | None, source: Path | None, hypotheses: Path | None, output: Path | None) -> None:
+def _check(
+    model: Path | None,
+    ensemble: list[Path] | None,
+    source: Path | None,
+    hypotheses: Path | None,
+    output: Path | None,
+) -> None:
     if hypotheses is None:
         if model is None:
             raise UsageError("nothing to score: name a model folder (with --source), or --hypotheses FILE")
@@ -108,5 +125,5 @@ def _check(model: Path | None, source: Path | None, hypotheses: Path | None, out
             raise UsageError(f"--source is missing: the file that {model} is to translate")
         if output is not None and not output.absolute().parent.is_dir():
             raise UsageError(f"{output}: there is no folder {output.parent}; make it first")
-    elif model is not None or source is not None or output is not None:
-        raise UsageError("--hypotheses is scored as it is: leave out the model folder, --source and --output")
+    elif model is not None or source is not None or output is not None or ensemble:
+        raise UsageError("--hypotheses is scored as it is: leave out the models, --source and --output")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.ensemble import folders
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
@@ -45,6 +46,13 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     batch_tokens: Annotated[
         int, typer.Option(help="Pairs x longest in one batch; 0: chosen for the device.")
     ] = 0,
+    ensemble: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
+    ] = None,
+    ensemble_by: Annotated[
+        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
+    ] = "mean",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
@@ -52,6 +60,7 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     """Score given translations: log P, TAB, tokens, TAB, perplexity for each pair, in their order."""
     if source == target == "-":
         raise UsageError("--source and --target are both standard input; name a file for one of them")
+    models = folders(model, ensemble, ensemble_by)
     check_output(output_file, source, target)
     from transduce import machine
     from transduce.data.formats.text_pair import read_text_pair
@@ -62,7 +71,15 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     options: dict[str, Any] = {"long_lines": long_lines, "batch_tokens": batch_tokens}
     check_pairs([], first_line=1, **options)  # a wrong option is said before the model is loaded
     machine.tune_allocator()
-    translator = Translator.load(model, device=device, precision=precision, threads=threads)
+    # Known targets are scored at once by PyTorch; no other engine is needed.
+    translator = Translator.load(
+        models,
+        device=device,
+        precision=precision,
+        threads=threads,
+        engine="torch",
+        ensemble_by=ensemble_by,
+    )
     pairs, first, sums = read_text_pair(source, target), 1, Total()
     with opened(output_file) as output, Progress(source, "scored", quiet=False) as progress:
         while chunk := [(pair.source, pair.target) for pair in itertools.islice(pairs, CHUNK)]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from transduce.cli.beside import Beside
+from transduce.cli.ensemble import folders
 from transduce.cli.progress import Progress
 from transduce.cli.rendering import Rendering
 from transduce.cli.writing import check_output, opened
@@ -117,12 +118,20 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
+    ensemble: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
+    ] = None,
+    ensemble_by: Annotated[
+        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
+    ] = "mean",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")] = "auto",
     engine: Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")] = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
     """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
+    models = folders(model, ensemble, ensemble_by)
     if confidence and not as_json:
         raise UsageError("--confidence stands in JSON lines: add --json")
     for flag, count in (("--n-best", n_best), ("--samples", samples)):
@@ -172,7 +181,14 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     if glossary is not None:
         terms = Glossary.read(glossary, exact=not glossary_inflect, languages=glossary_languages)
     machine.tune_allocator()
-    translator = Translator.load(model, device=device, precision=precision, threads=threads, engine=engine)
+    translator = Translator.load(
+        models,
+        device=device,
+        precision=precision,
+        threads=threads,
+        engine=engine,
+        ensemble_by=ensemble_by,
+    )
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     size = 1 if asked else CHUNK
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)

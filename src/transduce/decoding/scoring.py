@@ -6,13 +6,14 @@ The distribution is that of the search: the reserved ids that no output holds ha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transduce.decoding.batches import batches
 from transduce.decoding.hypothesis import not_finite
 from transduce.decoding.pairs import Ids, Parts
 
@@ -82,6 +83,34 @@ def assemble_score(parts: Parts, found: Sequence[Sequence[float]]) -> PairScore:
         token_log_probabilities=gains,
         warnings=parts.warnings,
     )
+
+
+def score_parts(
+    read: Sequence[Parts],
+    force_decode: Callable[[Sequence[Ids], Sequence[Ids]], list[list[float]]],
+    batch_tokens: int,
+    progress: Callable[[int, int], None] | None,
+) -> list[PairScore]:
+    """The score of each pair; ``force_decode`` gives log P of the tokens of a batch of sources and targets.
+
+    ``progress`` is called with the numbers of finished and of all pairs.
+    """
+    places = [(line, part) for line, parts in enumerate(read) for part in range(len(parts.sources))]
+    found: list[list[list[float]]] = [[[] for _ in parts.sources] for parts in read]
+    lengths = [max(len(read[i].sources[part]), len(read[i].targets[part])) for i, part in places]
+    done = 0
+    for batch in batches(lengths, batch_tokens, 1):
+        chosen = [places[i] for i in batch]
+        gains = force_decode(
+            [read[line].sources[part] for line, part in chosen],
+            [read[line].targets[part] for line, part in chosen],
+        )
+        for (line, part), gain in zip(chosen, gains, strict=True):
+            found[line][part] = gain
+        done += len(batch)
+        if progress is not None:
+            progress(len(read) * done // len(places), len(read))
+    return [assemble_score(parts, gains) for parts, gains in zip(read, found, strict=True)]
 
 
 def shifted(targets: Sequence[Ids], start_id: int, pad_id: int) -> tuple[Tensor, Tensor]:

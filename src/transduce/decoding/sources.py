@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.segmentation import Part, parts_of, split_to_fit
 from transduce.decoding.sentences import Split
-from transduce.errors import DataError
+from transduce.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,15 @@ class Source:
     warnings: tuple[str, ...] = ()
     indent: str = ""
     trail: str = ""
+
+
+def check_texts(texts: Sequence[str], first_line: int) -> None:
+    """Nothing; raises UsageError, naming the line, for what is no list of strings."""
+    if isinstance(texts, str):
+        raise UsageError("translate takes a list of lines and got one string; write translate([text])")
+    for number, text in enumerate(texts, first_line):
+        if not isinstance(text, str):
+            raise UsageError(f"line {number} is {text!r}, not a string; translate takes a list of strings")
 
 
 def read_sources(

@@ -19,11 +19,12 @@ from transduce.bundle import Bundle, load_bundle
 from transduce.data.tokenizer import EOS_ID
 from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, Wishes, guide_of, with_what_is_lacking
-from transduce.decoding.batches import batches, batches_by_rows
+from transduce.decoding.batches import batches_by_rows
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.confidence import with_word_confidences
 from transduce.decoding.config import SearchOptions, TranslationOptions
-from transduce.decoding.engines import in_parallel, pick_engine
+from transduce.decoding.engines import Engine, in_parallel, pick_engine
+from transduce.decoding.ensemble import Ensemble, check_together, joint_logits
 from transduce.decoding.glossary import Glossary
 from transduce.decoding.guide import Guide, Guides
 from transduce.decoding.hypothesis import Hypothesis
@@ -34,9 +35,9 @@ from transduce.decoding.pairs import Ids, Limits, Target, check_pairs, read_pair
 from transduce.decoding.protected import translate_protected
 from transduce.decoding.protection import kinds_of
 from transduce.decoding.sampling import OutputIds, sample
-from transduce.decoding.scoring import PairScore, assemble_score, shifted, token_log_probabilities
+from transduce.decoding.scoring import PairScore, score_parts, shifted, token_log_probabilities
 from transduce.decoding.sentences import sentence_splitter
-from transduce.decoding.sources import read_sources
+from transduce.decoding.sources import check_texts, read_sources
 from transduce.decoding.terms import Term
 from transduce.decoding.translation import Translation, assemble
 from transduce.decoding.unusual import unusual
@@ -60,35 +61,58 @@ class Translator:
     """
 
     def __init__(
-        self, bundle: Bundle, *, device: str = "cpu", precision: str = "fp32", engine: str = "torch"
+        self,
+        bundle: Bundle | Sequence[Bundle],
+        *,
+        device: str = "cpu",
+        precision: str = "fp32",
+        engine: str = "torch",
+        ensemble_by: str = "mean",
     ) -> None:
-        self.bundle, self.device, self.precision = bundle, device, precision
-        self._model = bundle.model.to(device)
-        self._asker = Asker(bundle.tokenizer)
-        self.engine = pick_engine(
-            engine, self._model, device=device, precision=precision, forbidden=self._forbidden
-        )
+        self.bundles = (bundle,) if isinstance(bundle, Bundle) else tuple(bundle)
+        check_together(self.bundles, ensemble_by)
+        self.bundle, self.device, self.precision = self.bundles[0], device, precision
+        self.ensemble_by = ensemble_by
+        models = [one.model.to(device) for one in self.bundles]
+        self._model = models[0]
+        self._max_length = min(model.config.max_length for model in models)
+        self._asker = Asker(self.bundle.tokenizer)
+        engines = [
+            pick_engine(engine, model, device=device, precision=precision, forbidden=self._forbidden)
+            for model in models
+        ]
+        joint = Ensemble(engines, by=ensemble_by, forbidden=self._forbidden)
+        self.engine: Engine = joint if len(engines) > 1 else engines[0]
 
     @classmethod
     def load(
         cls,
-        folder: str | Path,
+        folder: str | Path | Sequence[str | Path],
         *,
         device: str = "auto",
         precision: str = "auto",
         threads: int = 0,
         engine: str = "auto",
+        ensemble_by: str = "mean",
     ) -> Translator:
-        """The translator in a model folder.
+        """The translator in a model folder, or of the models in several folders together.
 
         ``device`` is auto, cpu, cuda, cuda:N or mps; ``precision`` is auto, fp32, bf16 or int8; ``threads``
         bounds the CPU threads of the whole process (0: torch's choice), which never exceed the usable cores.
-        ``engine`` is auto, torch or openvino (see `transduce.decoding.engines`).
+        ``engine`` is auto, torch or openvino (see `transduce.decoding.engines`). Several models must have one
+        vocabulary; ``ensemble_by`` averages their probabilities (mean) or the logarithms of these (log).
         """
         device = machine.pick_device(device)
         precision = machine.pick_precision(precision, device)
         machine.set_threads(threads)
-        return cls(load_bundle(folder, device), device=device, precision=precision, engine=engine)
+        folders = [folder] if isinstance(folder, str | Path) else list(folder)
+        return cls(
+            [load_bundle(one, device) for one in folders],
+            device=device,
+            precision=precision,
+            engine=engine,
+            ensemble_by=ensemble_by,
+        )
 
     def translate(
         self,
@@ -137,29 +161,24 @@ class Translator:
         with ``mbr`` the one with the highest expected score leads. Raises DataError for a line that is too
         long if ``long_lines="error"``.
         """
-        if isinstance(texts, str):
-            raise UsageError("translate takes a list of lines and got one string; write translate([text])")
-        for number, text in enumerate(texts, first_line):
-            if not isinstance(text, str):
-                raise UsageError(
-                    f"line {number} is {text!r}, not a string; translate takes a list of strings"
-                )
+        check_texts(texts, first_line)
         chosen = TranslationOptions.from_mapping(options)
         if chosen.protect:
-            rest = {**options, "protect": "", "progress": progress, "first_line": first_line}
+            beside = {"prefixes": prefixes, "terms": terms, "glossary": glossary}
+            rest = {**options, **beside, "protect": "", "progress": progress, "first_line": first_line}
             with self._ready():
                 return translate_protected(
                     texts,
                     kinds_of(chosen.protect),
                     self.aligner(),
-                    lambda bare: self.translate_detailed(bare, prefixes=prefixes, **rest),
+                    lambda bare: self.translate_detailed(bare, **rest),
                     first_line=first_line,
                 )
         aligner = self.aligner(chosen.alignment_layer) if chosen.alignments else None
         sources = read_sources(
             texts,
             self.bundle.tokenizer,
-            max_length=self._model.config.max_length,
+            max_length=self._max_length,
             long_lines=chosen.long_lines,
             first_line=first_line,
             split=sentence_splitter(chosen.language) if chosen.document else None,
@@ -211,7 +230,7 @@ class Translator:
         chosen = TranslationOptions.from_mapping(options)
         if count < 1:
             raise UsageError(f"count is {count}; it must be at least 1")
-        limits = self._model.config.max_length
+        limits = self._max_length
         (source,) = read_sources([text], self.bundle.tokenizer, max_length=limits, long_lines="error")
         if not source.ids:
             return []
@@ -258,7 +277,7 @@ class Translator:
         both have as many (else cut off, with a warning), truncate, or error, which raises DataError.
         """
         check_pairs(pairs, long_lines=long_lines, batch_tokens=batch_tokens, first_line=first_line)
-        most = self._model.config.max_length
+        most = self._max_length
         read = read_pairs(
             pairs,
             self.bundle.tokenizer,
@@ -266,25 +285,10 @@ class Translator:
             long_lines=long_lines,
             first_line=first_line,
         )
-        places = [(line, part) for line, parts in enumerate(read) for part in range(len(parts.sources))]
-        found: list[list[list[float]]] = [[[] for _ in parts.sources] for parts in read]
-        lengths = [max(len(read[i].sources[part]), len(read[i].targets[part])) for i, part in places]
-        logits = FORCED_LOGITS[torch.device(self.device).type]
+        logits = FORCED_LOGITS[torch.device(self.device).type] // len(self.bundles)
         budget = batch_tokens or min(self._budget(), logits // self._model.config.vocabulary)
-        done = 0
         with self._ready():
-            for batch in batches(lengths, budget, 1):
-                chosen = [places[i] for i in batch]
-                gains = self.force_decode(
-                    [read[line].sources[part] for line, part in chosen],
-                    [read[line].targets[part] for line, part in chosen],
-                )
-                for (line, part), gain in zip(chosen, gains, strict=True):
-                    found[line][part] = gain
-                done += len(batch)
-                if progress is not None:
-                    progress(len(read) * done // len(places), len(read))
-        return [assemble_score(parts, gains) for parts, gains in zip(read, found, strict=True)]
+            return score_parts(read, self.force_decode, budget, progress)
 
     def aligner(self, layer: int = 0) -> Aligner:
         """What reads word alignments from the attention of all decoder layers, or of one (from 1)."""
@@ -296,8 +300,9 @@ class Translator:
         target_in, target_out = shifted(targets, config.start_id, config.pad_id)
         kind = torch.device(self.device).type
         with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
-            state = self._model.start(self._padded(sources))
-            logits, _ = self._model.decode(target_in.to(self.device), state)
+            source, target_in = self._padded(sources), target_in.to(self.device)
+            models = [bundle.model for bundle in self.bundles]
+            logits = joint_logits(models, source, target_in, by=self.ensemble_by, forbidden=self._forbidden)
             return token_log_probabilities(
                 logits, target_out.to(self.device), [len(target) for target in targets], self._forbidden
             )
@@ -394,15 +399,15 @@ class Translator:
 
     @contextmanager
     def _ready(self) -> Iterator[None]:
-        """The model in evaluation mode meanwhile, and as it was afterwards: it may be in training."""
-        if not self._model.training:
-            yield
-            return
-        self._model.eval()
+        """The models in evaluation mode meanwhile, and as they were afterwards: they may be in training."""
+        training = [bundle.model for bundle in self.bundles if bundle.model.training]
+        for model in training:
+            model.eval()
         try:
             yield
         finally:
-            self._model.train()
+            for model in training:
+                model.train()
 
     def _finished(self, translation: Translation, line: int, options: TranslationOptions) -> Translation:
         if options.mbr:

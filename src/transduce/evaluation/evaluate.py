@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shlex
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ class Evaluation:
 
 
 def evaluate(
-    model: str | Path | Translator,
+    model: str | Path | Sequence[str | Path] | Translator,
     source: str | Path,
     reference: str | Path | Sequence[str | Path],
     *,
@@ -51,16 +51,16 @@ def evaluate(
 ) -> Evaluation:
     """The scores of a model (its folder, or a loaded Translator) on a file and one or several references.
 
-    ``paper_bleu`` names the target language (``"de"``) to have the paper's tokenised BLEU beside sacreBLEU.
-    ``device`` counts where a folder is given. Raises DataError before anything is translated where the files
-    have different numbers of lines.
+    Several folders are an ensemble (see `Translator.load`). ``paper_bleu`` names the target language
+    (``"de"``) to have the paper's tokenised BLEU beside sacreBLEU. ``device`` counts where folders are given.
+    Raises DataError before anything is translated where the files have different numbers of lines.
     """
     paths = _paths(reference)
     lines, references = list(read_lines(source)), [list(read_lines(path)) for path in paths]
     check_lines(lines, references, [str(source), *paths])
     translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
     hypotheses = translator.translate(lines, beam=beam, alpha=alpha, progress=progress)
-    command = [str(translator.bundle.path or "MODEL"), "--source", str(source), *_flags(paths, paper_bleu)]
+    command = [*_models(translator), "--source", str(source), *_flags(paths, paper_bleu)]
     command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
     names = [f"the translation of {source}", *paths]
     return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(translator)])
@@ -82,6 +82,13 @@ def evaluate_file(
 
 def _paths(reference: str | Path | Sequence[str | Path]) -> list[str]:
     return [str(reference)] if isinstance(reference, str | Path) else [str(path) for path in reference]
+
+
+def _models(translator: Translator) -> list[str]:
+    """The arguments of ``transduce evaluate`` that name the models."""
+    first, *others = [str(bundle.path or "MODEL") for bundle in translator.bundles]
+    named = [first, *(word for other in others for word in ("--ensemble", other))]
+    return [*named, "--ensemble-by", translator.ensemble_by] if others else named
 
 
 def _flags(references: list[str], paper_bleu: str | None) -> list[str]:
@@ -110,8 +117,16 @@ def _score(
 
 
 def _facts(translator: Translator) -> list[str]:
-    """What a score depends on beside the arguments: how the model was trained, and arithmetic."""
-    training, facts = translator.bundle.training, []
+    """What a score depends on beside the arguments: how the models were trained, and arithmetic."""
+    trained = [_training(bundle.training) for bundle in translator.bundles]
+    if len(trained) > 1:
+        trained = [[f"model {n}: {fact}" for fact in facts] for n, facts in enumerate(trained, 1)]
+    return [*(fact for facts in trained for fact in facts), f"{translator.device} {translator.precision}"]
+
+
+def _training(training: Mapping[str, Any]) -> list[str]:
+    """What is to be told of a model's training."""
+    facts = []
     if training.get("steps"):
         facts.append(f"{training['steps']} updates")
     if start := training.get("start"):
@@ -120,4 +135,4 @@ def _facts(translator: Translator) -> list[str]:
         facts.append(f"average of {len(training['averaged'])} checkpoints")
     elif training.get("ema"):
         facts.append(f"moving average with decay {training['ema']:g}")
-    return [*facts, f"{translator.device} {translator.precision}"]
+    return facts
