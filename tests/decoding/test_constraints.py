@@ -130,9 +130,10 @@ def test_neighbours_with_other_terms_or_none_change_nothing() -> None:
 
 
 def test_a_term_comes_where_it_is_likely_and_not_at_the_limit() -> None:
-    # "b" is a little less likely than "a" after two tokens, and hopeless everywhere else.
+    # "b" is a little less likely than others after two tokens, where they would fill the beam alone, and
+    # hopeless everywhere else.
     def logits(prefix: tuple[int, ...], _: int) -> list[float]:
-        return [2.0, 3.0 if len(prefix) > 4 else -9.0, 1.0 if len(prefix) == 2 else -9.0, -9.0, -9.0]
+        return [2.0, 3.0 if len(prefix) > 4 else -9.0, 1.0 if len(prefix) == 2 else -9.0, 1.9, -9.0]
 
     guide = ConstraintGuide.start([constraints(Term("b"))], [30])
     (found,) = search(step_of(logits), guide, [30], beam=2)

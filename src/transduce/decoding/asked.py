@@ -143,6 +143,12 @@ def with_what_is_lacking(
     return found
 
 
+def check_sampling(asked: Mapping[tuple[int, int], Asked], samples: int) -> None:
+    """Nothing; UsageError where terms are asked of ``samples``, which cannot place them."""
+    if samples and any(one.terms for one in asked.values()):
+        raise UsageError("terms are placed by the beam, not by samples; leave out one of them")
+
+
 def guide_of(
     asked: Sequence[Asked],
     options: TranslationOptions,

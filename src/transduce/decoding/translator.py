@@ -18,7 +18,7 @@ from transduce import machine
 from transduce.bundle import Bundle, load_bundle
 from transduce.data.tokenizer import EOS_ID
 from transduce.decoding.alignment import Aligner
-from transduce.decoding.asked import Asked, Asker, Wishes, guide_of, with_what_is_lacking
+from transduce.decoding.asked import Asked, Asker, Wishes, check_sampling, guide_of, with_what_is_lacking
 from transduce.decoding.batches import batches_by_rows
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.confidence import with_word_confidences
@@ -184,8 +184,7 @@ class Translator:
             split=sentence_splitter(chosen.language) if chosen.document else None,
         )
         asked = self._asker.asked(sources, Wishes(prefixes, terms, glossary), first_line=first_line)
-        if chosen.samples and any(one.terms for one in asked.values()):
-            raise UsageError("terms are placed by the beam, not by samples; leave out one of them")
+        check_sampling(asked, chosen.samples)
         found: list[list[list[Hypothesis]]] = [[[] for _ in source.ids] for source in sources]
         places = [(line, part) for line, source in enumerate(sources) for part in range(len(source.ids))]
         lengths = [len(sources[line].ids[part]) for line, part in places]
