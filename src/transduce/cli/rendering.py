@@ -27,7 +27,7 @@ class Rendering:
         pairs: Iterable[tuple[str, Translation]],
         say: Callable[[str], None],
         output: Callable[[bytes], object],
-        links: Callable[[bytes], object] | None,
+        links: Callable[[bytes], object] | None = None,
     ) -> None:
         """Nothing; lines went to ``output``, alignments to ``links``, and the rest was told to ``say``."""
         from transduce.decoding.alignment import pharaoh

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,9 +11,10 @@ import typer
 
 from transduce.cli.beside import Beside
 from transduce.cli.ensemble import folders
+from transduce.cli.partial import fingerprint, resumable
 from transduce.cli.progress import Progress
 from transduce.cli.rendering import Rendering
-from transduce.cli.writing import check_output, opened
+from transduce.cli.writing import check_output
 from transduce.errors import UsageError
 
 # Lines that are held at a time: enough to sort by length, and any file fits into memory.
@@ -30,6 +30,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     output_file: Annotated[
         str, typer.Option("--output", metavar="FILE", help="Where to write them (also .gz); - is stdout.")
     ] = "-",
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the --output of a run that was stopped.")
+    ] = False,
     beam: Annotated[int, typer.Option(help="Hypotheses kept in the search; 1 is greedy.")] = 4,
     alpha: Annotated[float, typer.Option(help="Exponent of the length penalty.")] = 0.6,
     n_best: Annotated[int, typer.Option(help="Outputs per line; more than 1 needs --json.")] = 1,
@@ -144,7 +147,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     for path in (output_file, *([alignments] if alignments else [])):
         check_output(path, input_file, *beside)
     from transduce import machine
-    from transduce.data.lines import read_lines
+    from transduce.data.lines import read_chunks
     from transduce.decoding.config import TranslationOptions
     from transduce.decoding.glossary import Glossary
     from transduce.decoding.translator import Translator
@@ -190,27 +193,41 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         ensemble_by=ensemble_by,
     )
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
-    size = 1 if asked else CHUNK
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)
-    lines, first = read_lines(input_file), 1
+    made_from = {
+        **{name: value for name, value in options.items() if name != "batch_tokens"},
+        "model": [fingerprint(folder) for folder in models],
+        "ensemble_by": ensemble_by,
+        "device": translator.device,
+        "precision": precision,
+        "engine": engine,
+        "json": as_json,
+        "scores": scores,
+        "links": bool(alignments),
+        "glossary": None if glossary is None else fingerprint(glossary),
+        "glossary_inflect": glossary_inflect,
+        "glossary_languages": glossary_languages,
+    }
+    chunks = read_chunks(input_file, 1 if asked else CHUNK)
     with (
-        opened(output_file) as output,
-        opened(alignments) if alignments else nullcontext() as links,
+        resumable([output_file, *([alignments] if alignments else [])], made_from, resume=resume) as files,
         Progress(input_file, "translated", quiet=asked) as progress,
     ):
-        writers = output.write, None if links is None else links.write
-        while chunk := list(itertools.islice(lines, size)):
+        following = itertools.chain.from_iterable(chunks)
+        outputs = [file.write for file in files.files]
+        for chunk in files.rest(chunks, lambda count: prefixes.take(count, following)):
+            beside_chunk = prefixes.take(len(chunk), following)
+            first = files.lines + 1
             translations = translator.translate_detailed(
                 chunk,
                 first_line=first,
                 progress=progress.within_chunk,
-                prefixes=prefixes.take(len(chunk), lines),
+                prefixes=beside_chunk,
                 glossary=terms,
                 **options,
             )
-            rendering.write(first, zip(chunk, translations, strict=True), progress.say, *writers)
-            output.flush()
-            first += len(chunk)
+            rendering.write(first, zip(chunk, translations, strict=True), progress.say, *outputs)
+            files.done(chunk, beside_chunk)
             progress.finished(len(chunk))
         prefixes.finish()
 

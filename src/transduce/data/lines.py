@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import gzip
 import io
+import select
 import sys
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +22,9 @@ from typing import IO, Any, cast
 from transduce.errors import DataError, UsageError
 
 _CHUNK = 1 << 20
+# How long a line that has come through a pipe may wait for others to be worked on with it, in seconds.
+PAUSE = 0.1
+HOLD = 1.0
 _BOM = b"\xef\xbb\xbf"
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 # How compressed files begin, and the name by which they are read through.
@@ -31,6 +36,33 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
     Raises DataError, naming file and line, where the file is missing, unreadable, cut short or not UTF-8.
     """
+    for lines in _lists(path):
+        yield from lines
+
+
+def read_chunks(path: str | Path, size: int) -> Iterator[list[str]]:
+    """The same lines in lists of ``size``, and shorter ones from a pipe, where what has come is not held up.
+
+    There a list ends as soon as no more comes for PAUSE seconds, or after HOLD seconds in all.
+    """
+    waiting: list[str] = []
+    since = 0.0
+    for lines in _lists(path):
+        if not waiting:
+            since = time.monotonic()
+        waiting += lines
+        while len(waiting) >= size:
+            yield waiting[:size]
+            waiting = waiting[size:]
+        if waiting and str(path) == "-" and (time.monotonic() - since > HOLD or not _more_within(PAUSE)):
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _lists(path: str | Path) -> Iterator[list[str]]:
+    """The lines as they come, block by block."""
     number = 0
     for block in _blocks(path):
         try:
@@ -38,12 +70,25 @@ def read_lines(path: str | Path) -> Iterator[str]:
         except UnicodeDecodeError as error:
             start = block.rfind(b"\n", 0, error.start) + 1
             if start:
-                yield from _split(block[:start])
+                yield _split(block[:start])
             number += block.count(b"\n", 0, start) + 1
             line = block[start:].partition(b"\n")[0]
             raise DataError(_not_utf8(path, number, line, error.start - start)) from None
         number += len(lines)
-        yield from lines
+        yield lines
+
+
+def _more_within(seconds: float) -> bool:
+    """Whether standard input has more, or its end, within so many seconds; a file has at once.
+
+    Where the system cannot tell (pipes on Windows, which hand out what has come): no.
+    """
+    try:
+        return bool(select.select([sys.stdin.buffer.fileno()], [], [], seconds)[0])
+    except io.UnsupportedOperation:  # no real file: all of it is there
+        return True
+    except (OSError, ValueError):
+        return False
 
 
 def count_lines(path: str | Path) -> int:
