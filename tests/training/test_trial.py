@@ -19,15 +19,13 @@ from toy import toy_call, toy_settings, write_toy
 from transduce import machine
 from transduce.cli.main import main
 from transduce.data.batching import Batching
-from transduce.errors import ConfigError, TrainingError
+from transduce.errors import ConfigError
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import adam
 from transduce.training.run import train
-from transduce.training.step import Batch
-from transduce.training.trainer import Trainer
 from transduce.training.trial import (
     Trial,
     fitting_micro_batch,
@@ -284,66 +282,3 @@ def test_batch_auto(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert main([*call, "--batch", "60", "--output", str(tmp_path / "other")]) == 0
     assert main([*call, "--batch", "much", "--output", str(tmp_path / "none")]) == 2
-
-
-def _full(monkeypatch: pytest.MonkeyPatch, steps: set[int]) -> None:
-    """In these updates the machine is out of memory after the first micro-batch's gradients are there."""
-    work = Trainer._update
-    now = 0
-
-    def counted(self: Trainer, *arguments: Any) -> Any:
-        nonlocal now
-        now = self.progress.step + 1
-        return work(self, *arguments)
-
-    from transduce.training import step as step_module
-
-    loss = step_module.batch_loss
-    seen: list[int] = []
-
-    def full(model: Transformer, batch: Batch, **named: Any) -> Any:
-        seen.append(now)
-        if now in steps and seen.count(now) == 2:
-            raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
-        return loss(model, batch, **named)
-
-    monkeypatch.setattr(Trainer, "_update", counted)
-    monkeypatch.setattr(step_module, "batch_loss", full)
-
-
-def test_one_update_without_memory_is_skipped_and_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    call = _toy(tmp_path, micro_batch_tokens=100)
-    _full(monkeypatch, {3})
-    assert train(tmp_path / "run", **call).steps == 6
-    lines = [json.loads(line) for line in (tmp_path / "run" / "log.jsonl").read_bytes().splitlines()]
-    (event,) = [line for line in lines if line["event"] == "out-of-memory"]
-    assert (event["step"], event["count"]) == (3, 1)
-    said = call["stream"].getvalue()
-    assert "step 3: out of memory with" in said
-    assert "this update was skipped (1 so far)" in said
-    state = max((tmp_path / "run" / "checkpoints").iterdir()) / "state.json"
-    assert json.loads(state.read_bytes())["progress"]["out_of_memory"] == 1
-
-
-def test_an_update_without_memory_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before: list[dict[str, torch.Tensor]] = []
-    _full(monkeypatch, {3})
-    one = Trainer._one
-
-    def spied(self: Trainer, ids: Any) -> None:
-        before.append({name: value.clone() for name, value in self.model.state_dict().items()})
-        assert all(parameter.grad is None for parameter in self.model.parameters())
-        one(self, ids)
-
-    monkeypatch.setattr(Trainer, "_one", spied)
-    train(tmp_path / "run", **_toy(tmp_path, micro_batch_tokens=100))
-    assert all(torch.equal(before[2][name], before[3][name]) for name in before[2])
-    assert not all(torch.equal(before[3][name], before[4][name]) for name in before[3])
-
-
-def test_three_without_memory_in_a_row_end_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _full(monkeypatch, {3, 4, 5})
-    with pytest.raises(TrainingError, match=r"memory ran out in 3 updates in a row.*micro_batch_tokens"):
-        train(tmp_path / "run", **_toy(tmp_path, micro_batch_tokens=100))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from transduce.errors import TrainingError, UsageError
+from transduce.training.checkpoint import Checkpoints
 
 # All that a run ever writes; nothing else is touched.
 FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
@@ -76,8 +77,8 @@ def check_space(folder: Path, values: int, *, kept: int, there: int) -> str:
 
 def disk_error(folder: Path, error: OSError) -> TrainingError:
     """What to say where a disk refused: what is safe, and how the run goes on."""
-    checkpoints = sorted((folder / "checkpoints").glob("step-*"))
-    kept = f"the last good checkpoint is {checkpoints[-1]}" if checkpoints else "there is no checkpoint yet"
+    newest = Checkpoints(folder / "checkpoints", keep=1).newest()
+    kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
     return TrainingError(
         f"{error.filename or folder}: cannot be written ({error.strerror or error}); the run has stopped, "
         f"{kept}; make room, then --resume"
