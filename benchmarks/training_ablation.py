@@ -21,8 +21,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from training_loop import Maker, Training
 from training_speed import measure, missing, prepared, run
-from training_systems import Maker, Step, transduce_step
+from training_systems import transduce_training
 from transduce import machine
 from transduce.data.batching import Batching
 from transduce.model import attention
@@ -36,12 +37,12 @@ from transduce.training.loss import Loss, plain_smoothed_cross_entropy
 
 
 def _as_it_is() -> Maker:
-    return transduce_step
+    return transduce_training
 
 
 def _torch_dropout() -> Maker:
     Dropout.forward = lambda self, x: nn.functional.dropout(x, self.p, self.training)  # type: ignore[method-assign]
-    return transduce_step
+    return transduce_training
 
 
 def _fused_attention() -> Maker:
@@ -49,12 +50,12 @@ def _fused_attention() -> Maker:
         return nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
     MultiHeadAttention._attend = attend  # type: ignore[method-assign]
-    return transduce_step
+    return transduce_training
 
 
 def _autograd_attention() -> Maker:
     MultiHeadAttention._attend = lambda self, q, k, v, mask: attention.attention(q, k, v, mask)  # type: ignore[method-assign]
-    return transduce_step
+    return transduce_training
 
 
 def _whole_logits() -> Maker:
@@ -65,7 +66,7 @@ def _whole_logits() -> Maker:
         return Loss(value, value.detach())
 
     step.smoothed_cross_entropy = loss  # type: ignore[assignment]
-    return transduce_step
+    return transduce_training
 
 
 def _looped_adam() -> Maker:
@@ -75,7 +76,7 @@ def _looped_adam() -> Maker:
         return torch.optim.Adam(model.parameters(), lr=0.0, betas=(0.9, 0.98), eps=1e-9, foreach=False)
 
     optimizer.adam = training_systems.adam = adam  # type: ignore[attr-defined]
-    return transduce_step
+    return transduce_training
 
 
 def _separate_projections() -> Maker:
@@ -86,7 +87,7 @@ def _separate_projections() -> Maker:
         return q, KeysValues.of(k, v)
 
     MultiHeadAttention.project = project  # type: ignore[method-assign]
-    return transduce_step
+    return transduce_training
 
 
 def _one_memory_product() -> Maker:
@@ -101,7 +102,7 @@ def _one_memory_product() -> Maker:
         )
 
     Decoder.project_memory = project_memory  # type: ignore[method-assign]
-    return transduce_step
+    return transduce_training
 
 
 def _random_batches() -> Maker:
@@ -117,16 +118,16 @@ def _random_batches() -> Maker:
         return updates
 
     Batching.epoch = epoch  # type: ignore[method-assign,assignment]
-    return transduce_step
+    return transduce_training
 
 
 def _compiled() -> Maker:
-    def make(config: ModelConfig, precision: str) -> Step:
+    def make(config: ModelConfig, precision: str) -> Training:
         from transduce.model.transformer import Transformer
 
         Transformer.features = torch.compile(Transformer.features, dynamic=True)  # type: ignore[method-assign]
         Transformer.start = torch.compile(Transformer.start, dynamic=True)  # type: ignore[method-assign]
-        return transduce_step(config, precision)
+        return transduce_training(config, precision)
 
     return make
 

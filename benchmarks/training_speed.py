@@ -1,20 +1,21 @@
 """Real target tokens per second in training, padding excluded: Transduce and its peers in one run.
 
 python benchmarks/training_speed.py [--data ../shared/data/multi30k] [--preset tiny] [--rounds 3]
+    [--python sockeye=/path/to/python] ...
 
 Multi30k EN-DE, joint vocabulary 8,000, the same batches of at most 4,096 padded tokens a side for all. Every
-system runs in a process of its own, in turn, for several rounds. The ceiling is what this machine's matrix
-products alone would allow: measured FLOP/s of the model's shapes over FLOPs per token.
+system runs in a process of its own, in turn, for several rounds; --python names the Python that runs a peer
+which is installed in an environment of its own. The ceiling is what the machine's matrix products alone would
+allow: measured FLOP/s of the model's shapes over FLOPs per token. The loss is each system's own, of its first
+and last batch (JoeyNMT's leaves out a constant). `training_check.py` tells whether all train the same thing.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,7 +24,9 @@ from typing import Any
 
 import torch
 
-from training_systems import SYSTEMS, Maker, installed
+from training_loop import Maker
+from training_processes import add_arguments, alone, settle, version
+from training_systems import SYSTEMS
 from transduce import machine
 from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
@@ -73,20 +76,27 @@ def measure(given: argparse.Namespace, make: Maker, *, tuned: bool) -> dict[str,
     batching = Batching(*lengths, batch_tokens=TOKENS, micro_batch_tokens=TOKENS, seed=1)
     torch.manual_seed(1)
     config = ModelConfig.named(given.preset, vocabulary=data.tokenizer.vocabulary)
-    step = make(config, given.precision)
+    training = make(config, given.precision)
     shape = Transformer(ModelConfig(vocabulary=20, d_model=8, d_ff=8, heads=1))  # only for its special ids
-    begin, tokens, number = time.perf_counter(), 0, 0
+    begin, tokens, number, losses = time.perf_counter(), 0, 0, []
     for number, (ids,) in enumerate(batching.epoch(0) * 100):
         if number == WARM_UP:
             begin, tokens = time.perf_counter(), 0
         batch = to_batch(data.train, ids, shape, "cpu")
-        step(batch)
+        losses.append(training.step(batch))
         tokens += batch.target_tokens
         if number > WARM_UP and time.perf_counter() - begin >= given.seconds:
             break
     seconds = time.perf_counter() - begin
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    return {"rate": tokens / seconds, "gib": peak, "updates": number - WARM_UP + 1}
+    return {
+        "rate": tokens / seconds,
+        "gib": peak,
+        "updates": number - WARM_UP + 1,
+        "parameters": training.parameters,
+        "losses": [float(losses[0]), float(losses[-1])],
+        "torch": torch.__version__,
+    }
 
 
 def main() -> int:
@@ -98,14 +108,15 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=installed())
-    parser.add_argument("--one", choices=SYSTEMS, help=argparse.SUPPRESS)
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
+    add_arguments(parser)
     given = parser.parse_args()
     if given.one:
         tuned = given.one == "transduce"  # the peers run as their users run them
-        print(json.dumps(measure(given, SYSTEMS[given.one][1], tuned=tuned)))
+        result = measure(given, SYSTEMS[given.one][1], tuned=tuned)
+        print(json.dumps({**result, "version": version(given.one)}))
         return 0
+    settle(parser, given)
     if missing(given.data):
         return 1
     given.precision = machine.pick_precision(given.precision, "cpu")
@@ -117,7 +128,8 @@ def main() -> int:
             for name in given.systems:
                 # As the command line sets it for us; the peers run as their users run them.
                 waiting = {"GOMP_SPINCOUNT": "20000"} if name == "transduce" else {}
-                runs[name].append(run(__file__, name, folder, given, **waiting))
+                python = given.python.get(name, sys.executable)
+                runs[name].append(run(__file__, name, folder, given, python=python, **waiting))
                 print(f"{SYSTEMS[name][0]}: {runs[name][-1]['rate']:,.0f} tokens/s", file=sys.stderr)
         model = Transformer(ModelConfig.named(given.preset, vocabulary=data.tokenizer.vocabulary))
         share = float(data.train.source_lengths.sum() / data.train.target_lengths.sum())
@@ -140,22 +152,19 @@ def prepared(data: Path, folder: str) -> Prepared:
     return prepare(config, folder, max_length=256, seed=1)
 
 
-def run(script: str, name: str, folder: str, given: argparse.Namespace, **environment: str) -> dict[str, Any]:
+def run(
+    script: str,
+    name: str,
+    folder: str,
+    given: argparse.Namespace,
+    python: str = sys.executable,
+    **environment: str,
+) -> dict[str, Any]:
     """What ``script`` measures of ``name`` in a process of its own."""
-    words = [sys.executable, script, "--one", name, "--work", folder, "--preset", given.preset]
-    words += [
-        "--precision",
-        given.precision,
-        "--seconds",
-        f"{given.seconds}",
-        "--threads",
-        f"{given.threads}",
-    ]
-    done = subprocess.run(
-        words, check=True, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
-    )
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    words = [script, "--one", name, "--work", folder, "--preset", given.preset]
+    words += ["--precision", given.precision, "--threads", f"{given.threads}"]
+    words += ["--seconds", f"{given.seconds}"]
+    return alone(python, words, **environment)
 
 
 def _print(
@@ -170,14 +179,22 @@ def _print(
             "spread": [round(rates[0]), round(rates[-1])],
             "share_of_ceiling": round(statistics.median(rates) * flops / peak, 3),
             "peak_memory_gib": round(max(result["gib"] for result in results), 2),
+            "parameters": results[0]["parameters"],
+            "losses": [round(loss, 2) for loss in results[-1]["losses"]],
+            "version": results[0].get("version"),
+            "torch": results[0]["torch"],
         }
     ours = rows.get("transduce", {"target_tokens_per_second": 0})["target_tokens_per_second"]
-    print(f"{'system':34}{'tokens/s':>10}{'spread':>16}{'ours/it':>9}{'of ceiling':>12}{'GiB':>7}")
+    print(
+        f"{'system':34}{'tokens/s':>10}{'spread':>16}{'ours/it':>9}{'of ceiling':>12}{'GiB':>7}"
+        f"{'million':>9}{'loss':>15}"
+    )
     for name, row in rows.items():
-        rate, (low, high) = row["target_tokens_per_second"], row["spread"]
+        rate, (low, high), (first, last) = row["target_tokens_per_second"], row["spread"], row["losses"]
         print(
             f"{SYSTEMS[name][0]:34}{rate:10,}{f'{low:,}-{high:,}':>16}{ours / rate:9.2f}"
-            f"{row['share_of_ceiling']:12.0%}{row['peak_memory_gib']:7.2f}"
+            f"{row['share_of_ceiling']:12.0%}{row['peak_memory_gib']:7.2f}{row['parameters'] / 1e6:9.2f}"
+            f"{f'{first:.2f} > {last:.2f}':>15}"
         )
     threads = torch.get_num_threads()
     print(

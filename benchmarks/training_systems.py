@@ -1,39 +1,39 @@
-"""Training steps of Transduce and of its peers on the same batches, for `training_speed.py`.
+"""Transduce and its peers in training on the same batches, for `training_speed.py`.
 
-Each system is a function of a model shape, a precision and a vocabulary that gives a step: from one batch
-(source, target_in, target_out, padded with 0) to nothing, one update of all parameters later.
+Each system is a function of a model's shape and a precision that gives a `Training`: its step takes a batch
+(source, target_in, target_out, padded with 0) to the loss, one update of all parameters later.
 """
 
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
+from training_loop import RATE, SMOOTHING, Maker, Training, looped
+from training_opennmt import eole_training, opennmt_training
+from training_peers import joeynmt_training, sockeye_training
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
 from transduce.training.optimizer import adam
-from transduce.training.precision import precision_context
 from transduce.training.step import Batch, update
 
-Step = Callable[[Batch], None]
-Maker = Callable[[ModelConfig, str], Step]
-PAD, SMOOTHING, RATE = 0, 0.1, 1e-4
+PAD = 0
 
 
-def transduce_step(config: ModelConfig, precision: str) -> Step:
+def transduce_training(config: ModelConfig, precision: str) -> Training:
     """Ours, as `transduce train` runs it."""
     model = Transformer(config).train()
-    training = TrainingConfig()
+    training = TrainingConfig(label_smoothing=SMOOTHING)
     optimizer = adam(model, training)
 
-    def step(batch: Batch) -> None:
-        update(model, optimizer, [batch], training, rate=RATE, precision=precision)
+    def step(batch: Batch) -> Tensor:
+        updated = update(model, optimizer, [batch], training, rate=RATE, precision=precision)
+        return torch.tensor(updated.smoothed / updated.target_tokens)
 
-    return step
+    return Training(sum(p.numel() for p in model.parameters()), step)
 
 
 class _Plain(nn.Module):
@@ -76,30 +76,25 @@ class _Plain(nn.Module):
         return x
 
 
-def _looped(forward: Callable[[Batch], Tensor], model: nn.Module, precision: str) -> Step:
-    """The loop that a user writes around a model: cross-entropy, backward, fused Adam."""
-    loss = nn.CrossEntropyLoss(ignore_index=PAD, label_smoothing=SMOOTHING)
-    optimizer = torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
-    model.train()
-
-    def step(batch: Batch) -> None:
-        with precision_context("cpu", precision):
-            value = loss(forward(batch).flatten(0, 1), batch.target_out.flatten())
-        value.backward()
-        optimizer.step()
-        optimizer.zero_grad()
-
-    return step
+def _cross_entropy(logits: Tensor, targets: Tensor) -> Tensor:
+    """PyTorch's own, averaged over the real tokens."""
+    return nn.functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, label_smoothing=SMOOTHING
+    )
 
 
-def torch_step(config: ModelConfig, precision: str) -> Step:
+def torch_training(config: ModelConfig, precision: str) -> Training:
     """torch.nn.Transformer in a plain loop."""
     model = _Plain(config)
-    return _looped(lambda batch: model(batch.source, batch.target_in), model, precision)
+    return looped(
+        model,
+        lambda batch: _cross_entropy(model(batch.source, batch.target_in), batch.target_out),
+        precision,
+    )
 
 
-def marian_step(config: ModelConfig, precision: str) -> Step:
-    """Hugging Face's MarianMTModel in a plain loop."""
+def huggingface_training(config: ModelConfig, precision: str) -> Training:
+    """Hugging Face's MarianMTModel in a plain loop; its norms stand after the sub-layers at any setting."""
     from transformers import MarianConfig, MarianMTModel
 
     model = MarianMTModel(
@@ -124,21 +119,27 @@ def marian_step(config: ModelConfig, precision: str) -> Step:
         )
     )
 
-    def forward(batch: Batch) -> Tensor:
+    def loss(batch: Batch) -> Tensor:
         logits: Tensor = model(
             input_ids=batch.source,
             attention_mask=(batch.source != PAD).long(),
             decoder_input_ids=batch.target_in,
         ).logits
-        return logits
+        return _cross_entropy(logits, batch.target_out)
 
-    return _looped(forward, model, precision)
+    return looped(model, loss, precision)
 
 
+# What the tables call it, how it is made, the package that must be there.
+# Marian is missing: pymarian's Trainer has one method, `train()`, which reads files and batches them itself.
 SYSTEMS: dict[str, tuple[str, Maker, str]] = {
-    "transduce": ("Transduce", transduce_step, "torch"),
-    "torch": ("torch.nn.Transformer, plain loop", torch_step, "torch"),
-    "marian": ("HF MarianMTModel, plain loop", marian_step, "transformers"),
+    "transduce": ("Transduce", transduce_training, "torch"),
+    "torch": ("torch.nn.Transformer, plain loop", torch_training, "torch"),
+    "marian": ("HF MarianMTModel, plain loop", huggingface_training, "transformers"),
+    "joeynmt": ("JoeyNMT, plain loop", joeynmt_training, "joeynmt"),
+    "sockeye": ("Sockeye, plain loop", sockeye_training, "sockeye"),
+    "opennmt": ("OpenNMT-py, plain loop", opennmt_training, "onmt"),
+    "eole": ("eole, plain loop", eole_training, "eole"),
 }
 
 
