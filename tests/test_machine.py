@@ -107,7 +107,7 @@ def test_auto_precision_on_cuda_follows_the_generation(capability, precision, mo
 
 
 def test_an_unknown_precision_is_refused():
-    with pytest.raises(UsageError, match="unknown precision 'fp16': choose auto, bf16 or fp32"):
+    with pytest.raises(UsageError, match="unknown precision 'fp16': choose auto, bf16, fp32 or"):
         machine.pick_precision("fp16", "cpu")
 
 

@@ -77,7 +77,9 @@ def test_another_number_of_prefixes_is_refused_with_both_numbers(
     name = "standard input" if piped else "in"
     message = f"transduce: error: prefixes has {count} lines but {name} has 6; give one line for each"
     assert message in capsys.readouterr().err
-    assert sorted(os.listdir()) == ["in", "prefixes"]
+    # Where it is seen only after lines were translated, these are kept to go on from.
+    kept = ["out.partial", "out.partial.json"] if piped and count > 4 else []
+    assert sorted(os.listdir()) == ["in", *kept, "prefixes"]
 
 
 def test_mistakes_with_prefixes_cost_one_line(model: str, capsys: Any) -> None:

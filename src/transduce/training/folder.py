@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from transduce.errors import TrainingError, UsageError
-from transduce.training.checkpoint import Checkpoints
 
 # All that a run ever writes; nothing else is touched.
 FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
@@ -77,6 +76,8 @@ def check_space(folder: Path, values: int, *, kept: int, there: int) -> str:
 
 def disk_error(folder: Path, error: OSError) -> TrainingError:
     """What to say where a disk refused: what is safe, and how the run goes on."""
+    from transduce.training.checkpoint import Checkpoints  # loads torch, which listing runs does without
+
     newest = Checkpoints(folder / "checkpoints", keep=1).newest()
     kept = f"the last good checkpoint is {newest}" if newest else "there is no checkpoint yet"
     return TrainingError(
