@@ -1,7 +1,8 @@
 """Every command and code block of the README and docs/ runs, in order, in one folder per document.
 
 Only how long things take is changed: runs are cut to about a second of a small model, and the generated test
-sets to a few lines. ``./run demo`` and ``./run test`` are what the continuous integration itself calls.
+sets to a few lines; and torch is loaded once for all commands. ``./run demo`` and ``./run test`` are what the
+continuous integration itself calls.
 """
 
 from __future__ import annotations
@@ -11,13 +12,17 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
+import time
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+SERVER = Path(__file__).with_name("command_server.py")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ", "torchrun ")
 
@@ -28,7 +33,7 @@ case "$1 $2" in
       --set model.d_ff=64 --set training.average=2 --set training.valid_lines=10 ;;
   "corpus generate") set -- "$@" --valid 20 --test 12 ;;
 esac
-exec "{python}" -W error -m transduce "$@"
+exec "{python}" -S "{server}" call "{socket}" "$@"
 """
 
 
@@ -36,12 +41,33 @@ def _blocks(path: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def server() -> Iterator[Path]:
+    """The socket at which a process with torch loaded runs transduce commands, with warnings as errors."""
+    if not hasattr(os, "fork"):
+        pytest.skip("the commands are run by forks of one process")
+    with tempfile.TemporaryDirectory() as folder:  # a socket's name must be short
+        path = Path(folder) / "socket"
+        command = [sys.executable, "-W", "error", str(SERVER), "serve", str(path)]
+        with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
+            try:
+                while not path.exists():
+                    assert process.poll() is None, "the process that runs the commands has ended"
+                    time.sleep(0.05)
+                yield path
+            finally:
+                process.kill()
+
+
 @pytest.fixture
-def shell(tmp_path: Path) -> dict[str, str]:
+def shell(tmp_path: Path, server: Path) -> dict[str, str]:
     binaries = tmp_path / "bin"
     binaries.mkdir()
     wrapper = binaries / "transduce"
-    wrapper.write_text(WRAPPER.replace("{python}", sys.executable), encoding="utf-8")
+    text = WRAPPER
+    for name, value in (("python", sys.executable), ("server", SERVER), ("socket", server)):
+        text = text.replace(f"{{{name}}}", str(value))
+    wrapper.write_text(text, encoding="utf-8")
     wrapper.chmod(0o755)
     python = binaries / "python"
     python.write_text(f'#!/usr/bin/env bash\nexec "{sys.executable}" "$@"\n', encoding="utf-8")

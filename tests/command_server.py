@@ -1,0 +1,90 @@
+"""The transduce command without the seconds in which Python loads torch: one that has it runs each.
+
+`python command_server.py serve SOCKET` loads everything and listens; `python -S command_server.py call SOCKET
+ARGUMENTS` has it run one command, in a fork with the caller's arguments, folder, environment, stdin, stdout
+and stderr, and ends with its exit code.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import signal
+import socket
+import sys
+
+
+def serve(path: str) -> None:
+    """Never returns; whoever started this process ends it."""
+    import runpy
+
+    import torch  # noqa: F401 - with those below it is what takes long
+
+    import transduce.cli.main
+    import transduce.decoding.translator
+    import transduce.evaluation.evaluate
+    import transduce.training.run  # noqa: F401
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the forks ended
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(path)
+    listener.listen()
+    while True:
+        caller, _ = listener.accept()
+        if os.fork():
+            caller.close()
+            continue
+        listener.close()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        text, files = _receive(caller)
+        call = json.loads(text)
+        for number, file in enumerate(files):
+            os.dup2(file, number)
+            os.close(file)
+        os.chdir(call["folder"])
+        os.environ.clear()
+        os.environ.update(call["environment"])
+        sys.argv = ["transduce", *call["arguments"]]
+        code: object = 1
+        try:
+            runpy.run_module("transduce", run_name="__main__", alter_sys=True)
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+        except BaseException:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        sys.stdout.flush()
+        sys.stderr.flush()
+        caller.sendall(str(code if isinstance(code, int) else 1).encode())
+        os._exit(0)
+
+
+def _receive(caller: socket.socket) -> tuple[str, list[int]]:
+    files = array.array("i")
+    size = socket.CMSG_SPACE(3 * files.itemsize)
+    text, extra, _, _ = caller.recvmsg(1 << 16, size)
+    for _, _, data in extra:
+        files.frombytes(data[: 3 * files.itemsize])
+    while more := caller.recv(1 << 16):
+        text += more
+    return text.decode(), list(files)
+
+
+def call(path: str, arguments: list[str]) -> int:
+    """The exit code of the command, 1 where it was killed."""
+    what = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.connect(path)
+        text = json.dumps(what).encode()
+        files = array.array("i", [0, 1, 2])
+        sent = server.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
+        server.sendall(text[sent:])
+        server.shutdown(socket.SHUT_WR)
+        return int(server.recv(16) or b"1")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "serve":
+        serve(sys.argv[2])
+    sys.exit(call(sys.argv[2], sys.argv[3:]))
