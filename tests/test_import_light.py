@@ -4,7 +4,18 @@ import sys
 import pytest
 
 HEAVY = {"torch", "numpy", "sentencepiece", "sacrebleu", "safetensors", "jaxtyping"}
-COMMANDS = ("demo", "train", "runs", "translate", "evaluate", "score", "average", "doctor", "corpus")
+COMMANDS = (
+    "demo",
+    "train",
+    "runs",
+    "translate",
+    "evaluate",
+    "score",
+    "shortlist",
+    "average",
+    "doctor",
+    "corpus",
+)
 
 
 def loaded_by(program: str) -> set[str]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from transduce.data.corpus.generator import write_corpus as write_corpus
     from transduce.decoding.glossary import Glossary as Glossary
+    from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
     from transduce.errors import TransduceError as TransduceError
@@ -40,6 +41,7 @@ _HOMES = {
     "evaluate": "transduce.evaluation.evaluate",
     "evaluate_file": "transduce.evaluation.evaluate",
     "find_runs": "transduce.training.history",
+    "make_shortlist": "transduce.decoding.shortlist",
     "plot_curves": "transduce.training.curves",
     "read_run": "transduce.training.history",
     "train": "transduce.training.run",
@@ -59,6 +61,7 @@ __all__ = [
     "evaluate",
     "evaluate_file",
     "find_runs",
+    "make_shortlist",
     "plot_curves",
     "read_run",
     "train",

@@ -101,6 +101,13 @@ def load_bundle(folder: str | Path, device: str = "cpu") -> Bundle:
     return Bundle(model=model, tokenizer=tokenizer, training=training, path=folder)
 
 
+def load_tokenizer(folder: str | Path) -> Tokenizer:
+    """The tokenizer of the model in ``folder``, without its weights; raises BundleError as `load_bundle`."""
+    folder = Path(folder)
+    described = _read_description(folder)
+    return _load_tokenizer(folder, described, _model_config(folder / CONFIG, described))
+
+
 def _json(value: Any) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=2) + "\n").encode()
 

@@ -14,7 +14,7 @@ from transduce.cli import main as cli
 from transduce.cli.main import main
 from transduce.errors import BundleError, ConfigError, DataError, UsageError
 
-COMMANDS = ("demo", "train", "runs", "translate", "evaluate", "average", "doctor", "corpus")
+COMMANDS = ("demo", "train", "runs", "translate", "evaluate", "shortlist", "average", "doctor", "corpus")
 
 
 @pytest.fixture

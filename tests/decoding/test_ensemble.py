@@ -28,7 +28,7 @@ class Table:
     def __init__(self, rows: list[list[float]]) -> None:
         self.table = torch.log(torch.tensor(rows, dtype=torch.float64))
 
-    def start(self, source: Tensor) -> Any:
+    def start(self, source: Tensor, choice: object = None) -> Any:
         return start(len(source))
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:

@@ -26,6 +26,7 @@ from transduce.cli.doctor import doctor
 from transduce.cli.evaluate import evaluate
 from transduce.cli.runs import runs
 from transduce.cli.score import score
+from transduce.cli.shortlist import shortlist
 from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.errors import TransduceError
@@ -49,6 +50,11 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         "Say how probable given translations are.",
         score,
         "score model --source in.en --target in.de > scores.tsv",
+    ),
+    "shortlist": (
+        "Learn which tokens an output may hold.",
+        shortlist,
+        "shortlist model --source train.en --target train.de",
     ),
     "average": (
         "Average checkpoints into one model.",

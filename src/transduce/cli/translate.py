@@ -118,6 +118,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--document", help="Lines are paragraphs: translate sentence by sentence.")
     ] = False,
     language: Annotated[str, typer.Option(help="The source's language for --document, e.g. en.")] = "",
+    shortlist: Annotated[
+        bool, typer.Option("--shortlist", help="Choose among the tokens that `transduce shortlist` found.")
+    ] = False,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
@@ -177,6 +180,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "protect": protect,
         "document": document,
         "language": language,
+        "shortlist": shortlist,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")

@@ -6,6 +6,7 @@ import io
 import math
 import random
 from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import sentencepiece
@@ -20,6 +21,7 @@ _RESERVED = ("\u2581", "\u2585", "\0", "\ue000")
 _COVERAGE = 0.9999
 _CHUNK = 10_000
 _OVERHEAD = 260  # 256 bytes and 4 reserved ids
+Item = TypeVar("Item")
 
 
 def learn(
@@ -64,12 +66,12 @@ def learn(
     return content
 
 
-def reservoir(lines: Iterable[str], size: int, seed: int) -> list[str]:
+def reservoir(lines: Iterable[Item], size: int, seed: int) -> list[Item]:
     """At most ``size`` of the lines, each set of that size equally likely, in one pass.
 
     Li's algorithm L: the gap to the next line that enters is drawn, so most lines cost nothing.
     """
-    chosen: list[str] = []
+    chosen: list[Item] = []
     draw = random.Random(seed)
     weight, entering = 1.0, 0
     for index, line in enumerate(lines):

@@ -40,15 +40,37 @@ class Scored:
     """Logits from which what is forbidden is out already, and the logarithm of their exponentials' sum.
 
     Rows may be wider than the vocabulary; what is beyond it is minus infinity. Both belong to the search.
+    Where not all tokens can be chosen, ``tokens`` says which the columns of each sentence are, ascending; a
+    column that only fills the row up is minus infinity, and any token stands there.
     """
 
     logits: Float[Tensor, "rows wide"]
     log_sum: Float[Tensor, "rows 1"]
     vocabulary: int
+    tokens: Int[Tensor, "sentences wide"] | None = None
 
     def log_p(self) -> Float[Tensor, "rows vocabulary"]:
         """Log P of every token."""
-        return self.logits[:, : self.vocabulary] - self.log_sum
+        if self.tokens is None:
+            return self.logits[:, : self.vocabulary] - self.log_sum
+        own = self.logits - self.log_sum
+        index = self.tokens.repeat_interleave(len(own) // len(self.tokens), 0)
+        nowhere = own.new_full((len(own), self.vocabulary), _NEVER)
+        return nowhere.scatter_reduce_(1, index, own, "amax")
+
+    def forbid(self, token: int) -> None:
+        """Nothing; the token is not chosen, but its probability stays in the sum."""
+        if self.tokens is None:
+            self.logits[:, token] = _NEVER
+        else:
+            grouped = self.logits.view(len(self.tokens), -1, self.logits.shape[1])
+            grouped.masked_fill_((self.tokens == token)[:, None], _NEVER)
+
+    def at(self, columns: Int[Tensor, "rows count"]) -> Int[Tensor, "rows count"]:
+        """The tokens that stand in these columns."""
+        if self.tokens is None:
+            return columns
+        return self.tokens.gather(1, columns.view(len(self.tokens), -1)).view_as(columns)
 
 
 def widened(scores: Float[Tensor, "rows vocabulary"] | Scored) -> Float[Tensor, "rows vocabulary"] | Scored:
@@ -182,9 +204,9 @@ def _best_scored(
     scores: Scored, beam: int, not_yet: int | None, dtype: torch.dtype
 ) -> tuple[Float[Tensor, "rows count"], Int[Tensor, "rows count"], Bool[Tensor, " rows"]]:
     """The same where the sum over the vocabulary is known."""
-    count = min(max(2 * beam, 4), scores.vocabulary)
+    count = min(max(2 * beam, 4), scores.vocabulary, scores.logits.shape[1])
     if not_yet is not None:
-        scores.logits[:, not_yet] = _NEVER
-    values, tokens = best_tokens(scores.logits, count, min(beam, count - 1))
+        scores.forbid(not_yet)
+    values, columns = best_tokens(scores.logits, count, min(beam, count - 1))
     gains = values.to(dtype) - scores.log_sum.to(dtype)
-    return gains, tokens, torch.isfinite(scores.log_sum).squeeze(1)
+    return gains, scores.at(columns), torch.isfinite(scores.log_sum).squeeze(1)

@@ -100,6 +100,9 @@ class TranslationOptions:
     layers or of ``alignment_layer``. ``protect`` names, with commas, what is carried through untouched: all,
     or some of tags, placeholders, urls, emails and numbers. With ``document`` lines are paragraphs that are
     translated sentence by sentence, with their white space kept; ``language`` is the code of the source's.
+
+    ``shortlist`` lets the outputs of a line hold no other tokens than the model's shortlist has for its own
+    ones (see `transduce.decoding.shortlist`): that is faster, and scores are then those among these tokens.
     """
 
     beam: int = 4
@@ -126,6 +129,7 @@ class TranslationOptions:
     protect: str = ""
     document: bool = False
     language: str = ""
+    shortlist: bool = False
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses

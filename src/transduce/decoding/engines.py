@@ -15,6 +15,7 @@ from torch import Tensor
 
 from transduce import machine
 from transduce.decoding.candidates import Scored
+from transduce.decoding.choice import Choice, ChoosingState
 from transduce.errors import UsageError
 from transduce.model.cache import DecoderState
 from transduce.model.transformer import Transformer
@@ -31,8 +32,11 @@ class Engine(Protocol):
 
     workers: int
 
-    def start(self, source: Int[Tensor, "sentences source"]) -> Any:
-        """The state before the first target token; ``source`` is padded at its end."""
+    def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> Any:
+        """The state before the first target token; ``source`` is padded at its end.
+
+        With a ``choice`` the outputs hold no other tokens, and their probabilities are those among these.
+        """
         ...
 
     def step(self, tokens: Int[Tensor, " rows"], state: Any) -> tuple[Tensor | Scored, Any]:
@@ -48,16 +52,21 @@ class TorchEngine:
     def __init__(self, model: Transformer, *, device: str, precision: str) -> None:
         self._model, self._device, self._precision = model, device, precision
 
-    def start(self, source: Int[Tensor, "sentences source"]) -> DecoderState:
+    def start(
+        self, source: Int[Tensor, "sentences source"], choice: Choice | None = None
+    ) -> DecoderState | ChoosingState:
         """The state before the first target token."""
         with self._arithmetic():
-            return self._model.start(source.to(self._device))
+            state = self._model.start(source.to(self._device))
+        return state if choice is None else ChoosingState.start(self._model, state, choice)
 
     def step(
-        self, tokens: Int[Tensor, " rows"], state: DecoderState
-    ) -> tuple[Float[Tensor, "rows vocabulary"], DecoderState]:
+        self, tokens: Int[Tensor, " rows"], state: DecoderState | ChoosingState
+    ) -> tuple[Float[Tensor, "rows vocabulary"] | Scored, DecoderState | ChoosingState]:
         """Logits of what may follow each of ``tokens``, and the state after them."""
         with self._arithmetic():
+            if isinstance(state, ChoosingState):
+                return state.step(self._model, tokens)
             logits, state = self._model.decode(tokens[:, None], state)
         return logits[:, 0], state
 

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.decoding.choice import Choice
 from transduce.decoding.engines import Engine
 from transduce.decoding.guide import NEVER, Guides, guided_log_p
 from transduce.errors import UsageError
@@ -95,9 +96,9 @@ class Ensemble:
         self._forbidden = tuple(forbidden)
         self.workers = min(engine.workers for engine in engines)
 
-    def start(self, source: Int[Tensor, "sentences source"]) -> EnsembleState:
+    def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> EnsembleState:
         """The state before the first target token."""
-        return EnsembleState(tuple(engine.start(source) for engine in self._engines))
+        return EnsembleState(tuple(engine.start(source, choice) for engine in self._engines))
 
     def step(
         self, tokens: Int[Tensor, " rows"], state: EnsembleState

@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from threading import Lock
 from typing import Any
 
 import openvino
@@ -17,6 +18,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transduce.decoding.candidates import Scored
+from transduce.decoding.choice import Choice
 from transduce.decoding.openvino_graph import Graphs
 from transduce.model.positional_encoding import PositionalEncoding, sinusoids
 from transduce.model.transformer import Transformer
@@ -53,6 +55,7 @@ class RuntimeState:
     bias: Tensor
     pending: Int[Tensor, " rows"] | None
     length: int
+    choice: Choice | None = None
 
     def rows(
         self, hypotheses: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
@@ -63,7 +66,8 @@ class RuntimeState:
         if sentences is None:
             return state
         memory = tuple(_torch(tensor).index_select(0, sentences) for tensor in self.memory)
-        state = replace(state, memory=memory, bias=self.bias.index_select(0, sentences))
+        choice = None if self.choice is None else self.choice.kept(sentences)
+        state = replace(state, memory=memory, bias=self.bias.index_select(0, sentences), choice=choice)
         state.hand_over()
         return state
 
@@ -72,6 +76,9 @@ class RuntimeState:
         for i, tensor in enumerate(self.memory):
             self.session.give(f"{'kv'[i % 2]}{i // 2}", tensor)
         self.session.give("bias", self.bias)
+        if self.choice is not None:
+            self.session.give("columns", self.choice.columns.int())
+            self.session.give("hidden", self.choice.hidden[:, None])
 
 
 class OpenVinoEngine:
@@ -81,8 +88,8 @@ class OpenVinoEngine:
     """
 
     def __init__(self, model: Transformer, *, precision: str, workers: int, forbidden: Sequence[int]) -> None:
-        graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
-        options = {
+        self._graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
+        self._options = {
             "INFERENCE_NUM_THREADS": workers,
             "NUM_STREAMS": workers,
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
@@ -90,24 +97,22 @@ class OpenVinoEngine:
             "ENABLE_CPU_PINNING": False,
         }
         if precision != "int8":
-            options["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
-        core = openvino.Core()
+            self._options["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
+        self._core = openvino.Core()
         self.workers, self._model = workers, model
-        self._encoder = core.compile_model(graphs.encoder(), "CPU", options)
-        self._decoder = core.compile_model(graphs.decoder(), "CPU", options)
-        self._idle: deque[tuple[Any, Any]] = deque()
+        self._encoder = self._compiled(self._graphs.encoder())
+        # The decoder over the whole vocabulary, and, once it is asked for, the one over a choice of it.
+        self._decoders = {False: self._compiled(self._graphs.decoder())}
+        self._output = torch.from_numpy(self._graphs.rounded_output_matrix())
+        self._once = Lock()
+        self._idle: dict[bool, deque[tuple[Any, Any]]] = {False: deque(), True: deque()}
         self._orders: dict[int, Any] = {}
         self._targets: dict[int, list[tuple[str, Any]]] = {}
 
-    def start(self, source: Int[Tensor, "sentences source"]) -> RuntimeState:
+    def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> RuntimeState:
         """The state before the first target token; ``source`` is padded at its end."""
-        try:
-            encoder, decoder = self._idle.pop()
-        except IndexError:
-            encoder, decoder = self._encoder.create_infer_request(), self._decoder.create_infer_request()
-        session = _Session(encoder, decoder)
-        weakref.finalize(session, self._idle.append, (encoder, decoder))
-        decoder.reset_state()
+        session = self._session(choosing=choice is not None)
+        encoder = session.encoder
         bias = torch.zeros(source.shape).masked_fill_(source == self._model.config.pad_id, _HIDDEN)
         bias = bias[:, None, None]
         length = source.shape[1]
@@ -118,9 +123,30 @@ class OpenVinoEngine:
         }
         encoder.infer(inputs, share_inputs=True, share_outputs=True)
         memory = tuple(encoder.get_output_tensor(i) for i in range(2 * self._model.config.decoder_layers))
-        state = RuntimeState(session, memory, bias, None, 0)
+        state = RuntimeState(session, memory, bias, None, 0, choice)
+        if choice is not None:
+            session.give("matrix", self._output.index_select(0, choice.union))
         state.hand_over()
         return state
+
+    def _compiled(self, graph: Any) -> Any:
+        return self._core.compile_model(graph, "CPU", self._options)
+
+    def _session(self, *, choosing: bool) -> _Session:
+        """Two requests that nobody else uses until the session is forgotten."""
+        idle = self._idle[choosing]
+        try:
+            encoder, decoder = idle.pop()
+        except IndexError:
+            with self._once:
+                if choosing not in self._decoders:
+                    self._decoders[choosing] = self._compiled(self._graphs.decoder(choosing=choosing))
+            encoder = self._encoder.create_infer_request()
+            decoder = self._decoders[choosing].create_infer_request()
+        session = _Session(encoder, decoder)
+        weakref.finalize(session, idle.append, (encoder, decoder))
+        decoder.reset_state()
+        return session
 
     def step(self, tokens: Int[Tensor, " rows"], state: RuntimeState) -> tuple[Scored, RuntimeState]:
         """What may follow each of ``tokens``, and the state after them."""
@@ -135,8 +161,9 @@ class OpenVinoEngine:
         request.infer()
         session.steps += 1
         logits, log_sum = (_torch(request.get_output_tensor(i)) for i in range(2))
+        tokens_of = None if state.choice is None else state.choice.tokens
         state = replace(state, pending=None, length=state.length + 1)
-        return Scored(logits, log_sum, config.vocabulary), state
+        return Scored(logits, log_sum, config.vocabulary, tokens_of), state
 
     def _in_order(self, rows: int) -> Any:
         """The rows 0, 1, ... as the runtime takes them, kept for the next step that needs them."""

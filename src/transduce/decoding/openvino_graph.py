@@ -51,10 +51,11 @@ class Graphs:
             results += [opset13.result(self._heads(part)) for part in _split(both, wide)]
         return openvino.Model(results, [ids, bias, *positions], "encoder")
 
-    def decoder(self) -> Any:
+    def decoder(self, *, choosing: bool = False) -> Any:
         """Inputs tokens [rows], rows [rows] of the last step, group [3], positions, bias, memory k0, v0, ...
 
         Outputs the logits, wider than the vocabulary, and the logarithm of the sum of their exponentials.
+        With ``choosing`` the logits are those of a `Choice`, of which the graph has three more inputs.
         """
         config = self.config
         tokens = opset13.parameter([-1], np.int32, name="tokens")
@@ -84,23 +85,53 @@ class Graphs:
             x = self._add_norm(x, f"{name}.add_norm_3", self._feed_forward, name)
         if config.norm == "pre":
             x = self._norm(x, "decoder.norm")
-        results = [opset13.result(part) for part in self._output(opset13.squeeze(x, _ints(1)))]
-        inputs = [tokens, rows, group, bias, *positions, *memories]
+        x = opset13.squeeze(x, _ints(1))
+        choice = self._choice() if choosing else []
+        logits = self._chosen(x, group, *choice) if choosing else self._logits(x)
+        results = [opset13.result(part) for part in (logits, _log_sum_exp(logits))]
+        inputs = [tokens, rows, group, bias, *positions, *memories, *choice]
         return openvino.Model(results, self._sinks, inputs, "decoder")
 
-    def _output(self, x: Any) -> tuple[Any, Any]:
-        """Section 3.4: the logits, the forbidden ids and the filling at minus infinity, and log sum exp."""
+    @property
+    def output_matrix(self) -> npt.NDArray[np.float32]:
+        """The matrix before the softmax."""
         name = "own_output" if "embeddings.own_output" in self.values else "target"
-        matrix = self.values[f"embeddings.{name}"]
+        matrix: npt.NDArray[np.float32] = self.values[f"embeddings.{name}"]
+        return matrix
+
+    def rounded_output_matrix(self) -> npt.NDArray[np.float32]:
+        """The same as its products see it: rounded where int8 is wanted."""
+        if not self.int8:
+            return self.output_matrix
+        whole, step = _whole_steps(self.output_matrix)
+        return whole.astype(np.float32) * step
+
+    def _choice(self) -> list[Any]:
+        """The inputs matrix [union, d_model], columns [sentences, wide] and hidden [sentences, 1, wide]."""
+        return [
+            opset13.parameter([-1, self.config.d_model], np.float32, name="matrix"),
+            opset13.parameter([-1, -1], np.int32, name="columns"),
+            opset13.parameter([-1, 1, -1], np.float32, name="hidden"),
+        ]
+
+    def _chosen(self, x: Any, group: Any, matrix: Any, columns: Any, hidden: Any) -> Any:
+        """The logits of each sentence's own tokens, as `Choice.own` gives them."""
+        logits = opset13.matmul(x, matrix, False, True)
+        sentences = opset13.concat([opset13.gather(group, _ints([0, 1]), _ints(0)), _ints([-1])], 0)
+        logits = opset13.reshape(logits, sentences, False)
+        own = opset13.add(opset13.gather(logits, columns, _ints(2), 1), hidden)
+        wide = opset13.gather(opset13.shape_of(columns, "i64"), _ints([1]), _ints(0))
+        return opset13.reshape(own, opset13.concat([_ints([-1]), wide], 0), False)
+
+    def _logits(self, x: Any) -> Any:
+        """Section 3.4: the logits; the forbidden ids and the filling are at minus infinity."""
+        matrix = self.output_matrix
         missing = -len(matrix) % BLOCK
         shift = np.zeros(len(matrix) + missing, np.float32)
         shift[len(matrix) :] = -np.inf
         shift[list(self.forbidden)] = -np.inf
         matrix = np.concatenate([matrix, np.zeros((missing, matrix.shape[1]), np.float32)])
-        logits = opset13.add(opset13.matmul(x, self._matrix(matrix), False, True), opset13.constant(shift))
-        top = opset13.reduce_max(logits, _ints([1]), True)
-        total = opset13.reduce_sum(opset13.exp(opset13.subtract(logits, top)), _ints([1]), True)
-        return logits, opset13.add(top, opset13.log(total))
+        return opset13.add(opset13.matmul(x, self._matrix(matrix), False, True), opset13.constant(shift))
 
     def _add_norm(self, x: Any, name: str, sublayer: Callable[..., Any], *inputs: Any) -> Any:
         if self.config.norm == "post":
@@ -207,12 +238,26 @@ class Graphs:
         """A matrix of a product; rounded to 127 steps either side of 0 per row where int8 is wanted."""
         if not self.int8:
             return opset13.constant(np.ascontiguousarray(matrix))
-        step = np.maximum(np.abs(matrix).max(1, keepdims=True), 1e-12) / 127
-        whole = opset13.constant(np.round(matrix / step).astype(np.int8))
-        return opset13.multiply(opset13.convert(whole, "f32"), opset13.constant(step.astype(np.float32)))
+        whole, step = _whole_steps(matrix)
+        return opset13.multiply(opset13.convert(opset13.constant(whole), "f32"), opset13.constant(step))
 
     def _constant(self, name: str) -> Any:
         return opset13.constant(self.values[name])
+
+
+def _whole_steps(
+    matrix: npt.NDArray[np.float32],
+) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float32]]:
+    """Each row as whole numbers up to 127 either side of 0, and the size of a row's steps."""
+    step = np.maximum(np.abs(matrix).max(1, keepdims=True), 1e-12) / 127
+    return np.round(matrix / step).astype(np.int8), step.astype(np.float32)
+
+
+def _log_sum_exp(logits: Any) -> Any:
+    """The logarithm of the sum of each row's exponentials."""
+    top = opset13.reduce_max(logits, _ints([1]), True)
+    total = opset13.reduce_sum(opset13.exp(opset13.subtract(logits, top)), _ints([1]), True)
+    return opset13.add(top, opset13.log(total))
 
 
 def _split(x: Any, widths: list[int]) -> list[Any]:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, Wishes, check_sampling, guide_of, with_what_is_lacking
 from transduce.decoding.batches import batches_by_rows
 from transduce.decoding.beam_search import beam_search
+from transduce.decoding.choice import Choice, choice_of
 from transduce.decoding.confidence import with_word_confidences
 from transduce.decoding.config import SearchOptions, TranslationOptions
 from transduce.decoding.engines import Engine, in_parallel, pick_engine
@@ -37,6 +39,7 @@ from transduce.decoding.protection import kinds_of
 from transduce.decoding.sampling import OutputIds, sample
 from transduce.decoding.scoring import PairScore, score_parts, shifted, token_log_probabilities
 from transduce.decoding.sentences import sentence_splitter
+from transduce.decoding.shortlist import Shortlist, read_shortlist
 from transduce.decoding.sources import check_texts, read_sources
 from transduce.decoding.terms import Term
 from transduce.decoding.translation import Translation, assemble
@@ -162,7 +165,7 @@ class Translator:
         long if ``long_lines="error"``.
         """
         check_texts(texts, first_line)
-        chosen = TranslationOptions.from_mapping(options)
+        chosen = self._checked(options)
         if chosen.protect:
             beside = {"prefixes": prefixes, "terms": terms, "glossary": glossary}
             rest = {**options, **beside, "protect": "", "progress": progress, "first_line": first_line}
@@ -317,7 +320,8 @@ class Translator:
         limits = self._limits(ids, options, asked)
         beam = options.beam + max(one.extra_rows for one in asked)
         guide = self._guide(asked, options, limits)
-        return self._search(ids, limits, replace(options.search, beam=beam), guide)
+        choice = self._choice(ids, options, asked)
+        return self._search(ids, limits, replace(options.search, beam=beam), guide, choice)
 
     def _search(
         self,
@@ -325,12 +329,13 @@ class Translator:
         limits: Int[Tensor, " sentences"],
         options: SearchOptions,
         guide: Guide | None,
+        choice: Choice | None = None,
     ) -> list[list[Hypothesis]]:
         config = self._model.config
         with torch.inference_mode():
             return beam_search(
                 self.engine.step,
-                self.engine.start(self._padded(ids)),
+                self.engine.start(self._padded(ids), choice),
                 max_lengths=limits,
                 options=options,
                 start_id=config.start_id,
@@ -353,7 +358,7 @@ class Translator:
         with torch.inference_mode():
             return sample(
                 self.engine.step,
-                self.engine.start(self._padded(ids)),
+                self.engine.start(self._padded(ids), self._choice(ids, options, asked)),
                 keys=torch.tensor(keys, device=self.device),
                 max_lengths=limits,
                 options=options.sampling,
@@ -366,6 +371,25 @@ class Translator:
     ) -> Guides | None:
         vocabulary = self._model.config.vocabulary
         return guide_of(asked, options, limits=limits.tolist(), vocabulary=vocabulary, device=self.device)
+
+    def _checked(self, options: dict[str, Any]) -> TranslationOptions:
+        """The options; what is wrong with them or the shortlist is said before anything is translated."""
+        chosen = TranslationOptions.from_mapping(options)
+        if chosen.shortlist:
+            _ = self.shortlist
+        return chosen
+
+    @cached_property
+    def shortlist(self) -> Shortlist:
+        """What ``shortlist=True`` goes by: read from the model's folder, unless one was set here."""
+        if self.bundle.path is None:
+            raise UsageError("this model lies in no folder that could hold a shortlist; load it from one")
+        return read_shortlist(self.bundle.path, self.bundle.tokenizer)
+
+    def _choice(
+        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked]
+    ) -> Choice | None:
+        return choice_of(self.shortlist, ids, asked, self.device) if options.shortlist else None
 
     def _limits(
         self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked]
