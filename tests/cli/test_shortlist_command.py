@@ -8,6 +8,8 @@ import pytest
 
 from tiny_translator import sentences, tiny_bundle
 from transduce.bundle import load_bundle, save_bundle
+from transduce.cli import partial
+from transduce.cli import translate as command
 from transduce.cli.main import main
 from transduce.decoding.translator import Translator
 
@@ -60,3 +62,17 @@ def test_mistakes_are_one_line(capsys: Any) -> None:
         "model/shortlist.safetensors: there is no shortlist beside this model; make one with"
     )
     assert not Path("model/shortlist.safetensors").exists()
+
+
+def test_another_shortlist_is_another_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    monkeypatch.setattr(command, "CHUNK", 4)
+    monkeypatch.setattr(partial, "NOTE_EVERY", 0.0)
+    assert main(call("--candidates", "3", "--frequent", "5")) == 0
+    Path("long").write_text("".join(f"{line}\n" for line in [*LINES[:8], "de " * 400]))
+    flags = ["translate", "model", "--input", "long", "--output", "out", "--shortlist", "--beam", "1"]
+    flags += ["--max-extra", "3", "--engine", "torch", "--long-lines", "error"]
+    assert main(flags) == 1
+    assert main(call("--candidates", "4", "--frequent", "5")) == 0
+    capsys.readouterr()
+    assert main([*flags, "--resume"]) == 2
+    assert "out.partial: was written with shortlist '" in capsys.readouterr().err

@@ -153,6 +153,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     from transduce.data.lines import read_chunks
     from transduce.decoding.config import TranslationOptions
     from transduce.decoding.glossary import Glossary
+    from transduce.decoding.shortlist import FILE as SHORTLIST
     from transduce.decoding.translator import Translator
 
     options: dict[str, Any] = {
@@ -196,6 +197,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         engine=engine,
         ensemble_by=ensemble_by,
     )
+    if shortlist:
+        _ = translator.shortlist  # a missing or damaged one is said before a file is opened
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)
     made_from = {
@@ -209,6 +212,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "scores": scores,
         "links": bool(alignments),
         "glossary": None if glossary is None else fingerprint(glossary),
+        "shortlist": fingerprint(models[0] / SHORTLIST) if shortlist else None,
         "glossary_inflect": glossary_inflect,
         "glossary_languages": glossary_languages,
     }

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.decoding.candidates import widened
 from transduce.decoding.choice import Choice
 from transduce.decoding.engines import Engine
 from transduce.decoding.guide import NEVER, Guides, guided_log_p
@@ -108,8 +109,6 @@ class Ensemble:
         log_ps, states = [], []
         for engine, member in zip(self._engines, state.members, strict=True):
             scores, after = engine.step(tokens, member)
-            if isinstance(scores, Tensor) and scores.dtype in (torch.bfloat16, torch.float16):
-                scores = scores.float()
-            log_ps.append(guided_log_p(scores, Guides(()), never=never))
+            log_ps.append(guided_log_p(widened(scores), Guides(()), never=never))
             states.append(after)
         return joint_log_p(log_ps, self._by), EnsembleState(tuple(states))

@@ -9,6 +9,7 @@ import weakref
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from threading import Lock
 from typing import Any
 
@@ -103,7 +104,6 @@ class OpenVinoEngine:
         self._encoder = self._compiled(self._graphs.encoder())
         # The decoder over the whole vocabulary, and, once it is asked for, the one over a choice of it.
         self._decoders = {False: self._compiled(self._graphs.decoder())}
-        self._output = torch.from_numpy(self._graphs.rounded_output_matrix())
         self._once = Lock()
         self._idle: dict[bool, deque[tuple[Any, Any]]] = {False: deque(), True: deque()}
         self._orders: dict[int, Any] = {}
@@ -128,6 +128,11 @@ class OpenVinoEngine:
             session.give("matrix", self._output.index_select(0, choice.union))
         state.hand_over()
         return state
+
+    @cached_property
+    def _output(self) -> Tensor:
+        """The output matrix, of which a choice takes rows; made when the first choice asks for it."""
+        return torch.from_numpy(self._graphs.rounded_output_matrix())
 
     def _compiled(self, graph: Any) -> Any:
         return self._core.compile_model(graph, "CPU", self._options)
