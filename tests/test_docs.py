@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVER = Path(__file__).with_name("command_server.py")
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ", "torchrun ")
+CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ", "torchrun ", "transduce corpus get ")
 
 WRAPPER = """#!/usr/bin/env bash
 # The real command; training and test sets are made small.

@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transduce.data.corpus.generator import write_corpus as write_corpus
+    from transduce.data.public import convert_corpus as convert_corpus
+    from transduce.data.public import describe_corpus as describe_corpus
+    from transduce.data.public import get_corpus as get_corpus
+    from transduce.data.public import read_corpus as read_corpus
+    from transduce.data.public import split_corpus as split_corpus
     from transduce.decoding.glossary import Glossary as Glossary
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from transduce.errors import TransduceError as TransduceError
     from transduce.evaluation.evaluate import evaluate as evaluate
     from transduce.evaluation.evaluate import evaluate_file as evaluate_file
+    from transduce.evaluation.evaluate import evaluate_pairs as evaluate_pairs
     from transduce.model.config import ModelConfig as ModelConfig
     from transduce.model.transformer import Transformer as Transformer
     from transduce.training.averaging import average_folders as average_folders
@@ -37,13 +43,19 @@ _HOMES = {
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
     "average_folders": "transduce.training.averaging",
+    "convert_corpus": "transduce.data.public",
+    "describe_corpus": "transduce.data.public",
     "draw_curves": "transduce.training.curves",
     "evaluate": "transduce.evaluation.evaluate",
     "evaluate_file": "transduce.evaluation.evaluate",
+    "evaluate_pairs": "transduce.evaluation.evaluate",
     "find_runs": "transduce.training.history",
+    "get_corpus": "transduce.data.public",
     "make_shortlist": "transduce.decoding.shortlist",
     "plot_curves": "transduce.training.curves",
+    "read_corpus": "transduce.data.public",
     "read_run": "transduce.training.history",
+    "split_corpus": "transduce.data.public",
     "train": "transduce.training.run",
     "write_corpus": "transduce.data.corpus.generator",
 }
@@ -57,13 +69,19 @@ __all__ = [
     "Translator",
     "__version__",
     "average_folders",
+    "convert_corpus",
+    "describe_corpus",
     "draw_curves",
     "evaluate",
     "evaluate_file",
+    "evaluate_pairs",
     "find_runs",
+    "get_corpus",
     "make_shortlist",
     "plot_curves",
+    "read_corpus",
     "read_run",
+    "split_corpus",
     "train",
     "write_corpus",
 ]

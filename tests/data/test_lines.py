@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import os
 import sys
 from collections.abc import Callable
@@ -17,6 +19,7 @@ from transduce.data.lines import count_lines, read_lines
 from transduce.errors import DataError, UsageError
 
 Write = Callable[..., str]
+COMPRESS = {"gz": gzip.compress, "zst": zstandard.compress, "bz2": bz2.compress, "xz": lzma.compress}
 SEPARATORS = "a\u2028b\u0085c\x0bd\x0ce\rf\x1cg\x1dh\x1ei\u2029j\x00k"
 
 
@@ -62,12 +65,12 @@ def test_lines_do_not_depend_on_how_the_file_is_read(tmp_path: Path, text: list[
         assert count_lines(path) == len(text)
 
 
-@pytest.mark.parametrize("ending", ["gz", "zst"])
+@pytest.mark.parametrize("ending", COMPRESS)
 def test_compressed_files_are_read_through(write: Write, ending: str) -> None:
     text = [f"line {i} \u2028 ü" for i in range(5000)]
     raw = "\n".join(text).encode()
     half = len(raw) // 2
-    compress = {"gz": gzip.compress, "zst": zstandard.compress}[ending]
+    compress = COMPRESS[ending]
     path = write(
         f"text.{ending}", compress(raw[:half]) + compress(raw[half:])
     )  # several members, as from `cat`
@@ -75,24 +78,45 @@ def test_compressed_files_are_read_through(write: Write, ending: str) -> None:
     assert count_lines(path) == 5000
 
 
-@pytest.mark.parametrize("ending", ["gz", "zst"])
+@pytest.mark.parametrize("ending", COMPRESS)
 def test_a_truncated_compressed_file_is_an_error(write: Write, ending: str) -> None:
     raw = os.urandom(40_000).hex().encode()
-    whole = {"gz": gzip.compress, "zst": zstandard.compress}[ending](raw)
+    whole = COMPRESS[ending](raw)
     path = write(f"text.{ending}", whole[: len(whole) // 2])
     for read in (count_lines, lambda path: list(read_lines(path))):
         with pytest.raises(DataError, match=rf"text\.{ending}: cut short or damaged .*fetch the file again$"):
             read(path)
 
 
-@pytest.mark.parametrize("ending", ["gz", "zst"])
+@pytest.mark.parametrize("ending", COMPRESS)
 def test_a_file_that_is_not_compressed_as_its_name_says(write: Write, ending: str) -> None:
     with pytest.raises(DataError, match=rf"text\.{ending}: is not compressed.* without \.{ending}"):
         list(read_lines(write(f"text.{ending}", b"plain text\n")))
-    compress = {"gz": gzip.compress, "zst": zstandard.compress}[ending]
-    for read in (count_lines, lambda path: list(read_lines(path))):
-        with pytest.raises(DataError, match=rf"text\.txt: is compressed.* ends in \.{ending}"):
+    compress = COMPRESS[ending]
+    said = (
+        "not valid UTF-8" if ending == "bz2" else rf"is compressed.* ends in \.{ending}"
+    )  # "BZh" may be text
+    for read in (lambda path: list(read_lines(path)),):
+        with pytest.raises(DataError, match=rf"text\.txt:.* ?{said}"):
             read(write("text.txt", compress(b"some text\n")))
+
+
+@pytest.mark.parametrize("ending", COMPRESS)
+def test_damage_after_the_first_member_is_an_error(write: Write, ending: str) -> None:
+    whole = COMPRESS[ending](b"one\n")
+    cut = len(whole) - 8  # in the checksum of gz, and before the end of the others
+    path = write(f"text.{ending}", whole + whole[:cut] + b"damaged!")
+    with pytest.raises(DataError, match="cut short or damaged"):
+        list(read_lines(path))
+
+
+def test_padding_between_members_of_xz_is_none_of_the_text(write: Write) -> None:
+    whole = lzma.compress(b"one\n")
+    assert list(read_lines(write("text.xz", whole + b"\0" * 8 + whole + b"\0" * 4))) == ["one", "one"]
+
+
+def test_lines_with_their_ends(write: Write) -> None:
+    assert list(read_lines(write("t", b"a\r\nb\x0c\n\nc"), ends=True)) == ["a\r\n", "b\x0c\n", "\n", "c"]
 
 
 def test_an_empty_file_needs_no_compression(write: Write) -> None:

@@ -131,5 +131,5 @@ def test_xml_that_attacks_or_is_broken_is_refused_with_its_line(tmp_path: Path) 
     path.write_text(TBX.replace("<term>wheel", "<term>&other;wheel"), encoding="utf-8")
     with pytest.raises(DataError, match=r"terms.tbx:12: uses the entity &other;"):
         Glossary.read(path, languages="en:de")
-    with pytest.raises(DataError, match=r"none.tbx: cannot be read: No such file"):
+    with pytest.raises(DataError, match=r"none.tbx: no such file; check the path"):
         Glossary.read(tmp_path / "none.tbx", languages="en:de")

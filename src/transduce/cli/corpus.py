@@ -1,4 +1,4 @@
-"""``transduce corpus``: parallel text from the embedded grammar, in any amount."""
+"""``transduce corpus``: parallel text in files, and from the embedded grammar in any amount."""
 
 from __future__ import annotations
 
@@ -11,7 +11,14 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.corpus_files import convert, info, split
+from transduce.cli.corpus_get import get
+
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
+app.command(epilog="Example: transduce corpus info memory.tmx")(info)
+app.command(epilog="Example: transduce corpus convert memory.tmx pairs.tsv")(convert)
+app.command(epilog="Example: transduce corpus split memory.tmx --to tsv --output parts")(split)
+app.command(epilog="Example: transduce corpus get multi30k")(get)
 
 _SECONDS_BETWEEN_LINES = 10.0
 _NEXT = "Train on it: transduce train --source {0}/train.en --target {0}/train.de{1} --output model"
@@ -20,7 +27,7 @@ _VALID = " --valid-source {0}/valid.en --valid-target {0}/valid.de"
 
 @app.callback()
 def corpus() -> None:
-    """Generate the embedded parallel corpus: English and German from a grammar, without any download."""
+    """Look at parallel text, convert, split, get it; or generate some, English and German by a grammar."""
 
 
 @app.command(epilog="Example: transduce corpus generate --pairs 10000 --output corpus")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,8 +25,17 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         Path | None, typer.Option(metavar="FILE", help="The text to translate, one sentence a line.")
     ] = None,
     reference: Annotated[
-        list[Path], typer.Option(metavar="FILE", help="Its translation by a person; may be repeated.")
-    ],
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Its translation by a person; may be repeated."),
+    ] = None,
+    pairs: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Both in one file (TMX, PO, CSV, SGM, ...), instead of the two."),
+    ] = None,
+    source_language: Annotated[
+        str, typer.Option(metavar="CODE", help="With --pairs: the source, where the file holds several.")
+    ] = "",
+    target_language: Annotated[str, typer.Option(metavar="CODE", help="The same for the reference.")] = "",
     hypotheses: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Score this file instead of a model.")
     ] = None,
@@ -51,33 +60,32 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
 ) -> None:
     """Score a model on a test set, or a file of translations: sacreBLEU, chrF, TER and the recipe."""
-    _check(model, ensemble, source, hypotheses, output)
-    _check_not_read(output, [source, *reference])
+    reference = reference or []
+    _check_pairs(pairs, source, reference, source_language or target_language)
+    _check(model, ensemble, source, hypotheses, output, pairs)
+    _check_not_read(output, [source, Path(pairs) if pairs else None, *reference])
     from transduce import machine
     from transduce.decoding.translator import Translator
     from transduce.evaluation.evaluate import evaluate as evaluate_model
-    from transduce.evaluation.evaluate import evaluate_file
+    from transduce.evaluation.evaluate import evaluate_file, evaluate_pairs
 
     paper = language if paper_bleu else None
     if hypotheses is not None:
         result = evaluate_file(hypotheses, reference, paper_bleu=paper)
     else:
         assert model is not None
-        assert source is not None
         models = folders(model, ensemble, ensemble_by)
         machine.tune_allocator()
         machine.set_threads(threads)
         joint = Translator.load(models, device=device, ensemble_by=ensemble_by) if ensemble else None
-        result = evaluate_model(
-            joint or model,
-            source,
-            reference,
-            beam=beam,
-            alpha=alpha,
-            device=device,
-            paper_bleu=paper,
-            progress=_count if sys.stderr.isatty() else None,
-        )
+        options: dict[str, Any] = {"beam": beam, "alpha": alpha, "device": device, "paper_bleu": paper}
+        options["progress"] = _count if sys.stderr.isatty() else None
+        if pairs is not None:
+            languages = f"{source_language}:{target_language}"
+            result = evaluate_pairs(joint or model, pairs, languages=languages, **options)
+        else:
+            assert source is not None
+            result = evaluate_model(joint or model, source, reference, **options)
     if output is not None:
         from transduce.files import write_bytes
 
@@ -111,19 +119,31 @@ def _check_not_read(output: Path | None, read: list[Path | None]) -> None:
             raise UsageError(f"{output}: is read as well; name another --output")
 
 
+def _check_pairs(pairs: str | None, source: Path | None, reference: list[Path], languages: str) -> None:
+    if pairs is not None and (source is not None or reference):
+        raise UsageError("--pairs holds source and reference: leave out --source and --reference")
+    if pairs is None and not reference:
+        raise UsageError("--reference is missing: the translation to compare with (or --pairs, for both)")
+    if pairs is None and languages:
+        raise UsageError("--source-language and --target-language are for --pairs: leave them out")
+
+
 def _check(
     model: Path | None,
     ensemble: list[Path] | None,
     source: Path | None,
     hypotheses: Path | None,
     output: Path | None,
+    pairs: str | None,
 ) -> None:
     if hypotheses is None:
         if model is None:
             raise UsageError("nothing to score: name a model folder (with --source), or --hypotheses FILE")
-        if source is None:
+        if source is None and pairs is None:
             raise UsageError(f"--source is missing: the file that {model} is to translate")
         if output is not None and not output.absolute().parent.is_dir():
             raise UsageError(f"{output}: there is no folder {output.parent}; make it first")
-    elif model is not None or source is not None or output is not None or ensemble:
-        raise UsageError("--hypotheses is scored as it is: leave out the models, --source and --output")
+    elif model is not None or source is not None or output is not None or ensemble or pairs:
+        raise UsageError(
+            "--hypotheses is scored as it is: leave out the models, --source, --pairs and --output"
+        )

@@ -63,7 +63,7 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
     ),
     "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
     "corpus": (
-        "Generate the embedded parallel corpus.",
+        "Look at parallel text, convert, split, get or generate it.",
         corpus,
         "corpus generate --pairs 10000 --seed 1 --output corpus",
     ),

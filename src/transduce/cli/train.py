@@ -28,17 +28,32 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         list[Path] | None,
         typer.Option(metavar="FILE", help="Source, tab, target on each line; may be repeated."),
     ] = None,
+    pairs: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file or folder with both sides: TMX, XLIFF, PO, CSV, JSONL, ...; may be repeated.",
+        ),
+    ] = None,
     valid_source: Annotated[
         list[Path] | None, typer.Option(metavar="FILE", help="Validation source text.")
     ] = None,
     valid_target: Annotated[list[Path] | None, typer.Option(metavar="FILE", help="Its translation.")] = None,
+    validation: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FILE", help="Validation text, both sides in one file, as --pairs."),
+    ] = None,
+    source_language: Annotated[
+        str, typer.Option(metavar="CODE", help="Language to read as the source where files hold several.")
+    ] = "",
+    target_language: Annotated[str, typer.Option(metavar="CODE", help="The same for the target.")] = "",
     weights: Annotated[
         list[float] | None,
         typer.Option(
             "--weight",
             metavar="W",
             help="The share of a corpus in an epoch, as often as there are corpora: first those of --source, "
-            "then those of --tsv.",
+            "then those of --tsv, then of --pairs.",
         ),
     ] = None,
     start: Annotated[
@@ -84,10 +99,14 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         "source": source,
         "target": target,
         "tsv": tsv,
+        "pairs": pairs,
         "valid_source": valid_source,
         "valid_target": valid_target,
+        "validation": validation,
     }
     data: dict[str, Any] = {name: [str(path) for path in paths] for name, paths in files.items() if paths}
+    languages = {"source_language": source_language, "target_language": target_language}
+    data |= {name: language for name, language in languages.items() if language}
     settings = merge(
         _read(config) if config else {},
         {"data": {**data, **({"weights": weights} if weights else {})}},

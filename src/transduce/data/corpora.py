@@ -8,33 +8,75 @@ from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any
 
+from transduce.data.formats.folders import files_of, read_pairs
+from transduce.data.formats.inline import one_line
 from transduce.data.formats.pair import Pair
-from transduce.data.formats.text_pair import read_text_pair, unequal
+from transduce.data.formats.sides import Wanted
+from transduce.data.formats.tally import Tally
+from transduce.data.formats.text_pair import unequal
 from transduce.data.formats.tsv import read_tsv
+from transduce.data.formats.two_files import is_plain, read_two_files
 from transduce.data.lines import count_lines
 from transduce.data.report import Report
 from transduce.errors import DataError
 
+ANY = Wanted()
+
 
 def read_corpora(
-    source: Sequence[str] = (), target: Sequence[str] = (), tsv: Sequence[str] = ()
+    source: Sequence[str] = (),
+    target: Sequence[str] = (),
+    tsv: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    wanted: Wanted = ANY,
+    tally: Tally | None = None,
 ) -> Iterator[Pair]:
-    """All pairs of the aligned text files, then of the TSV files, in the order given: corpus 0, 1, ..."""
+    """All pairs of the files of two sides, then of the TSV files, then of ``pairs``: corpus 0, 1, ...
+
+    ``pairs`` are files or folders of any format that holds both sides, here in the languages ``wanted``; a
+    line break in a text of theirs becomes a space. What readers leave out is counted in ``tally``.
+    """
+    tally = tally or Tally()
     for corpus, (one, other) in enumerate(zip(source, target, strict=True)):
-        yield from read_text_pair(one, other, corpus)
+        yield from read_two_files(one, other, tally, corpus)
     for corpus, path in enumerate(tsv, len(source)):
         yield from read_tsv(path, corpus)
+    for corpus, path in enumerate(pairs, len(source) + len(tsv)):
+        yield from map(on_one_line, read_pairs(path, wanted, tally, corpus))
 
 
-def count_pairs(source: Sequence[str] = (), target: Sequence[str] = (), tsv: Sequence[str] = ()) -> int:
+def on_one_line(pair: Pair) -> Pair:
+    """The pair with its line breaks as spaces: what is translated is a line."""
+    if "\n" not in pair.source and "\n" not in pair.target:
+        return pair
+    return pair._replace(source=one_line(pair.source), target=one_line(pair.target))
+
+
+def count_pairs(
+    source: Sequence[str] = (),
+    target: Sequence[str] = (),
+    tsv: Sequence[str] = (),
+    pairs: Sequence[str] = (),
+    wanted: Wanted = ANY,
+    tally: Tally | None = None,
+) -> int:
     """The number of pairs; DataError with both names and counts where two files are not aligned."""
     total = 0
     for one, other in zip(source, target, strict=True):
+        if not (is_plain(one) and is_plain(other)):
+            total += sum(1 for _ in read_two_files(one, other, tally or Tally()))
+            continue
         sources, targets = count_lines(one), count_lines(other)
         if sources != targets:
             raise unequal(one, sources, other, targets)
         total += sources
-    return total + sum(count_lines(path) for path in tsv)
+    total += sum(count_lines(path) for path in tsv)
+    return total + sum(1 for _ in read_corpora((), (), (), pairs, wanted, tally))
+
+
+def files_in(pairs: Sequence[str], wanted: Wanted = ANY) -> list[list[str]]:
+    """The files that each of ``pairs`` stands for."""
+    return [[file for files in files_of(path, wanted) for file in files] for path in pairs]
 
 
 def identity(*groups: Sequence[str]) -> list[list[dict[str, Any]]]:

@@ -14,15 +14,25 @@ from pathlib import Path
 from typing import Any
 
 from transduce.data.config import DataConfig
-from transduce.data.corpora import choose_held_out, count_pairs, identity, read_corpora, without
+from transduce.data.corpora import (
+    choose_held_out,
+    count_pairs,
+    files_in,
+    identity,
+    read_corpora,
+    without,
+)
 from transduce.data.formats.pair import Pair
+from transduce.data.formats.tally import Tally
 from transduce.data.report import Report
 from transduce.data.shards import TokenShards, write_shards
+from transduce.data.streams import COMPRESSIONS
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import ConfigError, DataError
 from transduce.files import atomic_writer, check_free, write_json
 
 FORMAT = 1
+_PACKED = (*COMPRESSIONS, ".parquet")
 PARTS = ("tokenizer.model", "train", "valid", "valid.jsonl", "prepared.json")
 
 
@@ -65,8 +75,10 @@ def prepare(
     ConfigError where no training files are named, DataError for whatever is wrong in them.
     """
     folder = Path(folder)
-    if not (config.source or config.tsv):
-        raise ConfigError("no training files are named; give data.source and data.target, or data.tsv")
+    if not config.corpora:
+        raise ConfigError(
+            "no training files are named; give data.source and data.target, data.tsv or data.pairs"
+        )
     limit = config.max_length or max_length
     wanted = _identity(config, limit, seed)
     made_from = _made_from(folder)
@@ -102,7 +114,9 @@ def prepare(
 def _room(config: DataConfig) -> int:
     """About the most bytes that shards will take: two a token, which has seldom less than two characters."""
     names = (*config.source, *config.target, *config.tsv, *config.valid_source, *config.valid_target)
-    sizes = ((Path(name).stat().st_size, name.endswith((".gz", ".zst"))) for name in names)
+    for files in files_in((*config.pairs, *config.validation), config.wanted):
+        names += tuple(files)
+    sizes = ((Path(name).stat().st_size, Path(name).suffix in _PACKED) for name in names)
     return sum(size * (4 if packed else 1) for size, packed in sizes)
 
 
@@ -122,22 +136,26 @@ def _prepare(
     say: Callable[[str], None],
     tokenizer: Tokenizer | None = None,
 ) -> Prepared:
-    files = (config.source, config.target, config.tsv)
-    valid_files = (config.valid_source, config.valid_target, config.valid_tsv)
-    count = count_pairs(*files)
+    files = (config.source, config.target, config.tsv, config.pairs, config.wanted)
+    valid_files = (config.valid_source, config.valid_target, config.valid_tsv, config.validation)
+    tally = Tally()
+    count = count_pairs(*files, tally)
     held_out: list[Pair] = []
     if not count:
-        raise DataError(f"{', '.join((*config.source, *config.tsv))}: no pairs at all; name files with text")
+        told = "".join(f"; {line}" for line in tally.lines())
+        raise DataError(f"{', '.join(config.corpora)}: no pairs at all; name files with text{told}")
     if any(valid_files):
-        count_pairs(*valid_files)
-        valid_pairs = list(read_corpora(*valid_files))
+        count_pairs(*valid_files, config.wanted, tally)
+        valid_pairs = list(read_corpora(*valid_files, config.wanted))
     else:
         wanted = config.valid_pairs or automatic_valid_pairs(count)
         say(f"choosing {wanted:,} of {count:,} pairs for validation")
         valid_pairs = held_out = choose_held_out(read_corpora(*files), wanted, seed)
+    for line in tally.lines():
+        say(line)
     if held_out and next(without(read_corpora(*files), held_out), None) is None:
         raise DataError(
-            f"{', '.join((*config.source, *config.tsv))}: all {count:,} pairs are held out for validation, "
+            f"{', '.join(config.corpora)}: all {count:,} pairs are held out for validation, "
             "or repeat one that is; give more pairs, or validation files"
         )
     tokenizer = tokenizer or _tokenizer(config, without(read_corpora(*files), held_out), count, seed, say)
@@ -145,10 +163,8 @@ def _prepare(
     say(f"turning {count:,} pairs into tokens")
     report, valid_report = Report(limit=limit, held_out=len(held_out)), Report(limit=limit)
     pairs = without(read_corpora(*files), held_out, report)
-    train = write_shards(pairs, tokenizer, folder / "train", report, corpus=identity(*files))
-    valid = write_shards(
-        valid_pairs, tokenizer, folder / "valid", valid_report, corpus=identity(*valid_files)
-    )
+    train = write_shards(pairs, tokenizer, folder / "train", report, corpus=_train_files(config))
+    valid = write_shards(valid_pairs, tokenizer, folder / "valid", valid_report, corpus=_valid_files(config))
     valid_pairs = [pair for pair in valid_pairs if pair.source.strip() and pair.target.strip()]
     _write_pairs(folder / "valid.jsonl", valid_pairs)
     return Prepared(
@@ -200,10 +216,11 @@ def automatic_valid_pairs(pairs: int) -> int:
 
 def _identity(config: DataConfig, limit: int, seed: int) -> dict[str, Any]:
     """Everything that decides what the prepared data are, as JSON holds it."""
+    several = config.pairs or config.validation
     return {
         "format": FORMAT,
-        "train": identity(config.source, config.target, config.tsv),
-        "valid": identity(config.valid_source, config.valid_target, config.valid_tsv),
+        "train": _train_files(config),
+        "valid": _valid_files(config),
         "tokenizer": identity((config.tokenizer,) if config.tokenizer else ()),
         "vocabulary": config.vocabulary,
         "subwords": config.subwords,
@@ -211,7 +228,18 @@ def _identity(config: DataConfig, limit: int, seed: int) -> dict[str, Any]:
         "valid_pairs": config.valid_pairs,
         "max_length": limit,
         "seed": seed,
+        **({"languages": [config.source_language, config.target_language]} if several else {}),
     }
+
+
+def _train_files(config: DataConfig) -> list[list[dict[str, Any]]]:
+    """What tells the training files from others; those of each of ``pairs`` follow the three kinds."""
+    return identity(config.source, config.target, config.tsv, *files_in(config.pairs, config.wanted))
+
+
+def _valid_files(config: DataConfig) -> list[list[dict[str, Any]]]:
+    files = (config.valid_source, config.valid_target, config.valid_tsv)
+    return identity(*files, *files_in(config.validation, config.wanted))
 
 
 def _made_from(folder: Path) -> dict[str, Any] | None:

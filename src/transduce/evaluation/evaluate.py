@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from transduce import __version__
-from transduce.data.lines import read_lines
+from transduce.data.corpora import read_corpora
+from transduce.data.formats.sides import Wanted
+from transduce.data.formats.tally import Tally
+from transduce.data.formats.two_files import read_side
 from transduce.decoding.translator import Progress, Translator
+from transduce.errors import DataError
 from transduce.evaluation.paper_bleu import PaperBleu
 from transduce.evaluation.paper_bleu import paper_bleu as score_as_paper
 from transduce.evaluation.scores import Scores, check_lines, score
@@ -56,7 +60,7 @@ def evaluate(
     Raises DataError before anything is translated where the files have different numbers of lines.
     """
     paths = _paths(reference)
-    lines, references = list(read_lines(source)), [list(read_lines(path)) for path in paths]
+    lines, references = list(read_side(source)), [list(read_side(path)) for path in paths]
     check_lines(lines, references, [str(source), *paths])
     translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
     hypotheses = translator.translate(lines, beam=beam, alpha=alpha, progress=progress)
@@ -64,6 +68,42 @@ def evaluate(
     command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
     names = [f"the translation of {source}", *paths]
     return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(translator)])
+
+
+def evaluate_pairs(
+    model: str | Path | Sequence[str | Path] | Translator,
+    pairs: str | Path,
+    *,
+    languages: str = "",
+    beam: int = 4,
+    alpha: float = 0.6,
+    device: str = "auto",
+    paper_bleu: str | None = None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """The scores of a model on a file or folder that holds both sides, in any format (see docs/data.md).
+
+    ``languages`` are source and target, such as ``en:de``, where the file holds several. What is left out
+    of the file, and languages that were chosen for want of a setting, are a warning.
+    """
+    source_language, _, target_language = languages.partition(":")
+    tally, wanted = Tally(), Wanted(source_language, target_language)
+    read = list(read_corpora(pairs=[str(pairs)], wanted=wanted, tally=tally))
+    for line in tally.lines():
+        warnings.warn(line, stacklevel=2)
+    if not read:
+        raise DataError(f"{pairs}: no pairs at all; name a file with text")
+    translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
+    hypotheses = translator.translate(
+        [pair.source for pair in read], beam=beam, alpha=alpha, progress=progress
+    )
+    command = [*_models(translator), "--pairs", str(pairs), *_flags([], paper_bleu)]
+    for side, language in (("source", source_language), ("target", target_language)):
+        command += [f"--{side}-language", language] if language else []
+    command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
+    names = [f"the translation of {pairs}", str(pairs)]
+    facts = [shlex.join(command), *_facts(translator)]
+    return _score(hypotheses, [[pair.target for pair in read]], names, paper_bleu, facts)
 
 
 def evaluate_file(
@@ -74,10 +114,10 @@ def evaluate_file(
 ) -> Evaluation:
     """The scores of a file of detokenised translations, line by line, against one or several references."""
     paths = _paths(reference)
-    references = [list(read_lines(path)) for path in paths]
+    references = [list(read_side(path)) for path in paths]
     command = shlex.join(["--hypotheses", str(hypotheses), *_flags(paths, paper_bleu)])
     names = [str(hypotheses), *paths]
-    return _score(list(read_lines(hypotheses)), references, names, paper_bleu, [command])
+    return _score(list(read_side(hypotheses)), references, names, paper_bleu, [command])
 
 
 def _paths(reference: str | Path | Sequence[str | Path]) -> list[str]:

@@ -28,6 +28,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     *,
     source: str | Path | Sequence[str | Path] = (),
     target: str | Path | Sequence[str | Path] = (),
+    pairs: str | Path | Sequence[str | Path] = (),
     preset: str = "",
     settings: Mapping[str, Any] | None = None,
     start: str | Path = "",
@@ -38,6 +39,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
 ) -> TrainingResult:
     """The result of a run whose model folder is ``output``.
 
+    ``source`` and ``target`` are aligned files; ``pairs`` are files or folders that hold both sides.
     ``settings`` holds what a TOML file holds, nested or with dotted names: ``{"training.max_steps": 1000}``.
     What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``start``
     names a model folder, a run or a checkpoint, whose weights, shape and tokenizer the run starts from.
@@ -45,7 +47,11 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     data or settings than it began with. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
-    files: Settings = {"source": _names("source", source), "target": _names("target", target)}
+    files: Settings = {
+        "source": _names("source", source),
+        "target": _names("target", target),
+        "pairs": _names("pairs", pairs),
+    }
     flags: Settings = {
         "data": {n: v for n, v in files.items() if v},
         **({"preset": preset} if preset else {}),
@@ -66,8 +72,10 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
             workers.first(lambda: check_room(folder, overwrite=overwrite))
         with deterministic(given.get("training", {}).get("deterministic", False)):
             device = workers.device(given.get("training", {}).get("device", "auto"))
-            pairs = workers.first(lambda: count_pairs(data.source, data.target, data.tsv))
-            resolved = resolve(given, pairs=pairs, device=device)
+            amount = workers.first(
+                lambda: count_pairs(data.source, data.target, data.tsv, data.pairs, data.wanted)
+            )
+            resolved = resolve(given, pairs=amount, device=device)
             resolved = dataclasses.replace(resolved, chosen=(*lines, *resolved.chosen))
             workers.check_same(resolved.as_dict())
             accepted = changes(stored, resolved, folder, accept=accept_changes) if stored else []

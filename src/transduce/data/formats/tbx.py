@@ -1,17 +1,16 @@
-"""TBX (TermBase eXchange, ISO 30042; versions 2 and 3): concepts with their terms in several languages.
-
-The parser is expat. Entities that the file defines are refused, and nothing outside the file is ever read:
-a document type that names a DTD is passed over.
-"""
+"""TBX (TermBase eXchange, ISO 30042; versions 2 and 3): concepts with their terms in several languages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn
-from xml.parsers import expat
 
+from transduce.data.formats.pair import Pair
+from transduce.data.formats.sides import Sides, Wanted
+from transduce.data.formats.tally import Tally
+from transduce.data.formats.xml_file import XmlReader
+from transduce.data.streams import named
 from transduce.errors import DataError
 
 _CONCEPT = {"termEntry", "conceptEntry"}
@@ -36,72 +35,55 @@ class _Word:
 
 
 @dataclass
-class _Reader:
-    """What expat calls; ``languages`` collects the terms of the concept that is being read."""
-
-    path: str
-    source: str
-    target: str
-    parser: expat.XMLParserType = field(default_factory=lambda: expat.ParserCreate())
-    pairs: list[TermPair] = field(default_factory=list)
-    seen: set[str] = field(default_factory=set)
+class _Concept:
+    line: int
     languages: dict[str, list[_Word]] = field(default_factory=dict)
-    language: str = ""
-    line: int = 0
-    inside: str = ""
 
-    def start(self, tag: str, attributes: dict[str, str]) -> None:
-        name = tag.rpartition(":")[2]
-        if name in _CONCEPT:
-            self.languages, self.line = {}, self.parser.CurrentLineNumber
-        elif name in _LANGUAGE:
-            self.language = attributes.get("xml:lang", attributes.get("lang", ""))
-            self.seen.add(self.language)
-        elif name == "term":
-            self.languages.setdefault(self.language, []).append(_Word())
-            self.inside = "term"
-        elif name == "termNote" and attributes.get("type") == "administrativeStatus":
-            self.inside = "status"
-
-    def text(self, data: str) -> None:
-        words = self.languages.get(self.language)
-        if words and self.inside == "term":
-            words[-1].text += data
-        elif words and self.inside == "status":
-            words[-1].status += data
-
-    def end(self, tag: str) -> None:
-        name = tag.rpartition(":")[2]
-        if name in ("term", "termNote"):
-            self.inside = ""
-        elif name in _CONCEPT:
-            targets = [word for word in self._words(self.target) if word.status.strip() not in _UNWANTED]
-            if targets:
-                best = " ".join(targets[0].text.split())
-                for word in self._words(self.source):
-                    self.pairs.append(TermPair(" ".join(word.text.split()), best, self.line))
-
-    def _words(self, language: str) -> list[_Word]:
+    def terms(self, language: str, *, usable: bool = False) -> list[str]:
+        """The terms in a language as it is named in the file, each on one line."""
         return [
-            word
-            for name, words in self.languages.items()
-            if _same_language(name, language)
-            for word in words
-            if word.text.strip()
+            " ".join(word.text.split())
+            for word in self.languages.get(language, [])
+            if word.text.strip() and not (usable and word.status.strip() in _UNWANTED)
         ]
 
-    def entity(self, name: str, *_: object) -> NoReturn:
-        raise DataError(
-            f"{self.path}:{self.parser.CurrentLineNumber}: defines the entity {name!r}; entities are not "
-            "expanded: save the file without them"
-        )
 
-    def skipped(self, name: str, is_parameter: int) -> None:
-        if not is_parameter:
-            raise DataError(
-                f"{self.path}:{self.parser.CurrentLineNumber}: uses the entity &{name};, which only its DTD "
-                "could tell; write the character itself"
-            )
+class _Reader(XmlReader[_Concept]):
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path, namespaces=False)
+        self._concept = _Concept(0)
+        self._open = False
+        self._language = self._inside = ""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        name = name.rpartition(":")[2]
+        if name in _CONCEPT:
+            self._concept, self._open, self._language = _Concept(self.line), True, ""
+        elif name in _LANGUAGE:
+            if not self._open:
+                raise self.fault(f"<{name}> outside of a concept (termEntry, conceptEntry)")
+            self._language = attributes.get("xml:lang", attributes.get("lang", ""))
+            self._concept.languages.setdefault(self._language, [])
+        elif name == "term":
+            self._concept.languages.setdefault(self._language, []).append(_Word())
+            self._inside = "term"
+        elif name == "termNote" and attributes.get("type") == "administrativeStatus":
+            self._inside = "status"
+
+    def text(self, data: str) -> None:
+        words = self._concept.languages.get(self._language)
+        if words and self._inside == "term":
+            words[-1].text += data
+        elif words and self._inside == "status":
+            words[-1].status += data
+
+    def end(self, name: str) -> None:
+        name = name.rpartition(":")[2]
+        if name in ("term", "termNote"):
+            self._inside = ""
+        elif name in _CONCEPT:
+            self._open = False
+            self.ready.append(self._concept)
 
 
 def read_tbx(path: str | Path, source: str, target: str) -> Iterator[TermPair]:
@@ -110,24 +92,41 @@ def read_tbx(path: str | Path, source: str, target: str) -> Iterator[TermPair]:
     ``en`` stands for ``en-GB`` and the like too; concepts without one of the languages are passed over.
     DataError names file and line where the file is no TBX, and the languages where it has no such terms.
     """
-    reader = _Reader(str(path), source, target)
-    parser = reader.parser
-    parser.StartElementHandler, parser.EndElementHandler = reader.start, reader.end
-    parser.CharacterDataHandler, parser.EntityDeclHandler = reader.text, reader.entity
-    parser.SkippedEntityHandler = reader.skipped
-    try:
-        with open(path, "rb") as file:
-            parser.ParseFile(file)
-    except expat.ExpatError as error:
-        problem = expat.ErrorString(error.code)
-        raise DataError(f"{path}:{error.lineno}: is not well-formed XML: {problem}") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    seen: set[str] = set()
+    pairs = []
+    for concept in _Reader(path).read():
+        seen.update(concept.languages)
+        one, other = (
+            [name for name in concept.languages if _same_language(name, wanted)]
+            for wanted in (source, target)
+        )
+        targets = [term for name in other for term in concept.terms(name, usable=True)]
+        if targets:
+            pairs += [
+                TermPair(term, targets[0], concept.line) for name in one for term in concept.terms(name)
+            ]
     for language in (source, target):
-        if not any(_same_language(name, language) for name in reader.seen):
-            there = ", ".join(sorted(filter(None, reader.seen))) or "none"
+        if not any(_same_language(name, language) for name in seen):
+            there = ", ".join(sorted(filter(None, seen))) or "none"
             raise DataError(f"{path}: has no terms in the language {language!r}; its languages are: {there}")
-    yield from reader.pairs
+    yield from pairs
+
+
+def read_tbx_pairs(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) -> Iterator[Pair]:
+    """The same terms as pairs of a corpus; ``line`` is where the concept begins."""
+    file = named(path)
+    sides = Sides(file, wanted, tally)
+    for concept in _Reader(path).read():
+        names = list(concept.languages)
+        places = sides.of(names)
+        sources = concept.terms(names[places[0]]) if places else []
+        targets = concept.terms(names[places[1]], usable=True) if places else []
+        if not sources or not targets:
+            tally.skip(file, "without source or target", concept.line)
+            continue
+        for term in sources:
+            yield Pair(term, targets[0], file, concept.line, corpus=corpus)
+    sides.finish()
 
 
 def _same_language(name: str, wanted: str) -> bool:

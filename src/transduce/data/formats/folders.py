@@ -1,0 +1,143 @@
+"""The files that a name stands for: a file, a pattern, a folder, or what two text files have in common."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from glob import glob, has_magic
+from pathlib import Path
+
+from transduce.data.formats.languages import agreement, is_language
+from transduce.data.formats.pair import Pair
+from transduce.data.formats.pair_file import format_of, read_pair_file
+from transduce.data.formats.sides import REMEDY, Wanted
+from transduce.data.formats.tally import Tally
+from transduce.data.formats.text_pair import read_text_pair
+from transduce.data.streams import bare_name
+from transduce.errors import DataError
+
+# How the parts of a corpus are called in names of files and folders.
+_PART = re.compile(r"(?<![A-Za-z])(train|valid|validation|val|dev|test)(?![A-Za-z])", re.IGNORECASE)
+Files = tuple[str] | tuple[str, str]
+
+
+def read_pairs(path: str, wanted: Wanted, tally: Tally, corpus: int = 0) -> Iterator[Pair]:
+    """The pairs of all that a name stands for (see `files_of`), file by file."""
+    for files in files_of(path, wanted, tally):
+        if len(files) == 2:
+            yield from read_text_pair(*files, corpus=corpus)
+        else:
+            yield from read_pair_file(files[0], wanted, tally, corpus)
+
+
+def files_of(path: str, wanted: Wanted, tally: Tally | None = None) -> list[Files]:
+    """The files of a name: one that holds both sides, or two of aligned text.
+
+    A folder stands for all that is in it and that is known, also deeper; a pattern such as ``data/*.tmx`` for
+    what fits it; and ``corpus/train`` for ``corpus/train.en`` and ``corpus/train.de``. DataError where there
+    is nothing, or parts of a corpus that must not be mixed.
+    """
+    place = Path(path)
+    if path == "-" or place.is_file():
+        return [(path,)]
+    if place.is_dir():
+        return _in_folder(place, wanted, tally)
+    if has_magic(path):
+        found = sorted(name for name in glob(path, recursive=True) if Path(name).is_file())
+        if not found:
+            raise DataError(f"{path}: no file fits this pattern; check it, or name the files")
+        return _sorted_out([Path(name) for name in found], path, wanted, tally)
+    beside = [
+        one for one in place.parent.glob("*") if one.name.startswith(f"{place.name}.") and one.is_file()
+    ]
+    both = _text_pairs(beside, wanted).get(str(place))
+    if both is None:
+        raise DataError(f"{path}: no such file or folder, and no two texts that begin so; check the path")
+    return [both]
+
+
+def _in_folder(folder: Path, wanted: Wanted, tally: Tally | None) -> list[Files]:
+    if (state := folder / "state.json").is_file():  # one part of a dataset that Hugging Face's library saved
+        try:
+            names = [str(part["filename"]) for part in json.loads(state.read_bytes())["_data_files"]]
+        except (OSError, ValueError, KeyError, TypeError):
+            raise DataError(
+                f"{state}: does not name the files of the dataset; save the dataset again"
+            ) from None
+        return [(str(folder / Path(name).name),) for name in names]
+    found = sorted(
+        one
+        for one in folder.rglob("*")
+        if one.is_file() and not any(part.startswith(".") for part in one.relative_to(folder).parts)
+    )
+    return _sorted_out(found, str(folder), wanted, tally)
+
+
+def _sorted_out(found: list[Path], said: str, wanted: Wanted, tally: Tally | None) -> list[Files]:
+    """What can be read of these, in order; what cannot is told."""
+    files: list[Files] = [(str(one),) for one in found if _known(one)]
+    rest = [one for one in found if not _known(one)]
+    pairs = _text_pairs(rest, wanted)
+    files += pairs.values()
+    taken = {name for both in pairs.values() for name in both}
+    if not files:
+        names = ", ".join(one.name for one in found[:5]) or "nothing"
+        raise DataError(f"{said}: holds no parallel text that is known by its name: {names}; name the files")
+    parts = {match[1].lower() for both in files for match in [_part(both[0], said)] if match}
+    if len(parts) > 1:
+        raise DataError(
+            f"{said}: holds several parts of a corpus: {', '.join(sorted(parts))}; name one of them, as a "
+            "folder, a file or a pattern such as 'data/train*'"
+        )
+    if tally is not None:
+        left = [one.name for one in rest if str(one) not in taken]
+        if left:
+            shown = ", ".join(left[:3]) + (", ..." if len(left) > 3 else "")
+            tally.choose(said, f"{len(files):,} read, {len(left):,} of no known format not read: {shown}")
+    return sorted(files)
+
+
+def _part(file: str, said: str) -> re.Match[str] | None:
+    """The part of a corpus that the name of a file tells, below what was named."""
+    inside = Path(file)
+    if Path(said).is_dir():
+        inside = inside.relative_to(said)
+    return _PART.search(str(inside))
+
+
+def _known(path: Path) -> bool:
+    if path.name in ("dataset_dict.json", "dataset_info.json", "state.json"):
+        return False
+    suffix = Path(bare_name(path)).suffix.lower()
+    return (suffix != ".xml" and bool(format_of(path))) or suffix == ".xml"
+
+
+def _text_pairs(files: list[Path], wanted: Wanted) -> dict[str, tuple[str, str]]:
+    """Two text files each that differ in their language only, by what they have in common."""
+    groups: dict[str, dict[str, str]] = {}
+    for one in files:
+        name = bare_name(one)
+        stem, dot, language = name.rpartition(".")
+        if dot and is_language(language):
+            groups.setdefault(str(one.parent / stem), {})[language] = str(one)
+    found = {}
+    for stem, texts in groups.items():
+        if (both := _two(list(texts), stem, wanted)) is not None:
+            found[stem] = (texts[both[0]], texts[both[1]])
+    return found
+
+
+def _two(languages: list[str], stem: str, wanted: Wanted) -> tuple[str, str] | None:
+    """Source and target among the languages of a text; None where there is one only."""
+    if len(languages) < 2:
+        return None
+    sources = [one for one in languages if wanted.source and agreement(one, wanted.source)]
+    targets = [one for one in languages if wanted.target and agreement(one, wanted.target)]
+    if not sources and len(targets) == 1 and len(languages) == 2 and not wanted.source:
+        sources = [one for one in languages if one not in targets]
+    if not targets and len(sources) == 1 and len(languages) == 2 and not wanted.target:
+        targets = [one for one in languages if one not in sources]
+    if len(sources) != 1 or len(targets) != 1:
+        raise DataError(f"{stem}: is there in {', '.join(sorted(languages))}; {REMEDY}")
+    return sources[0], targets[0]
