@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from transduce.data.corpus.generator import write_corpus as write_corpus
+    from transduce.data.crew import Crew as Crew
     from transduce.data.public import convert_corpus as convert_corpus
     from transduce.data.public import describe_corpus as describe_corpus
     from transduce.data.public import get_corpus as get_corpus
     from transduce.data.public import read_corpus as read_corpus
     from transduce.data.public import split_corpus as split_corpus
+    from transduce.decoding.bulk import translate_folder as translate_folder
     from transduce.decoding.glossary import Glossary as Glossary
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Crew": "transduce.data.crew",
     "Glossary": "transduce.decoding.glossary",
     "ModelConfig": "transduce.model.config",
     "Transformer": "transduce.model.transformer",
@@ -57,10 +60,12 @@ _HOMES = {
     "read_run": "transduce.training.history",
     "split_corpus": "transduce.data.public",
     "train": "transduce.training.run",
+    "translate_folder": "transduce.decoding.bulk",
     "write_corpus": "transduce.data.corpus.generator",
 }
 
 __all__ = [
+    "Crew",
     "Glossary",
     "ModelConfig",
     "Term",
@@ -83,6 +88,7 @@ __all__ = [
     "read_run",
     "split_corpus",
     "train",
+    "translate_folder",
     "write_corpus",
 ]
 

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from transduce.data import prepare as module
+from transduce.data import preparation as module
 from transduce.data.config import DataConfig
 from transduce.data.corpora import choose_held_out
 from transduce.data.formats.pair import Pair
-from transduce.data.prepare import automatic_valid_pairs, automatic_vocabulary, open_prepared, prepare
+from transduce.data.preparation import automatic_valid_pairs, automatic_vocabulary
+from transduce.data.prepare import open_prepared, prepare
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import ConfigError, DataError
 
@@ -47,6 +48,7 @@ def test_two_files_are_all_it_takes(tmp_path: Path, corpus: DataConfig) -> None:
     assert len(prepared.train) == report.kept == 280 - report.repeats_held_out
     assert prepared.tokenizer.vocabulary < 4000
     assert said == [
+        "the prepared data will take up to 0 MiB of disk",
         "choosing 20 of 300 pairs for validation",
         "learning 4,000 bpe subwords",
         "turning 300 pairs into tokens",
@@ -63,7 +65,7 @@ def test_the_same_data_and_seed_give_the_same_bytes_in_any_folder(tmp_path: Path
     one, two = content(tmp_path / "one"), content(tmp_path / "two")
     assert one.keys() == two.keys()
     for name in one:
-        if name != "valid.jsonl":  # which tells the folder of each pair
+        if name not in ("valid.jsonl", "files.json"):  # which tell the folders and times of the files
             assert one[name] == two[name], name
 
 
@@ -100,7 +102,9 @@ def test_incomplete_data_are_made_again(tmp_path: Path, corpus: DataConfig, name
     with pytest.raises(DataError, match=r"prepare (it|the data)|no such tokenizer"):
         open_prepared(folder)
     assert not prepare(corpus, folder, max_length=99, seed=1).reused
-    assert content(folder) == whole
+    assert {n: c for n, c in content(folder).items() if n != "files.json"} == {
+        n: c for n, c in whole.items() if n != "files.json"
+    }
 
 
 def test_a_foreign_tokenizer_in_the_folder_is_noticed(
@@ -216,8 +220,8 @@ def test_disk_use_is_bounded_and_nothing_temporary_stays(
         prepare(corpus, folder, max_length=99, seed=seed)
     names = {path.name for path in folder.rglob("*")}
     assert names == {
-        *("train", "valid", "tokenizer.model", "valid.jsonl", "prepared.json", "meta.json"),
-        *(f"{side}.{kind}" for side in ("source", "target") for kind in ("tokens", "offsets")),
+        *("train", "valid", "tokenizer.model", "valid.jsonl", "prepared.json", "files.json", "meta.json"),
+        *(f"{side}.{kind}" for side in ("source", "target") for kind in ("tokens", "offsets", "lengths")),
     }
     text = sum(os.path.getsize(path) for path in (*corpus.source, *corpus.target))
     assert sum(path.stat().st_size for path in (folder / "train").glob("*.*s")) < 3 * text
@@ -225,7 +229,7 @@ def test_disk_use_is_bounded_and_nothing_temporary_stays(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module, "_write_pairs", full)
+    monkeypatch.setattr(module, "write_pairs", full)
     with pytest.raises(DataError, match="cannot be written: No space left on device"):
         prepare(corpus, folder, max_length=99, seed=9)
     assert not (folder / "prepared.json").exists()

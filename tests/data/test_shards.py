@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from transduce.data import shards as module
+from transduce.data import shard_writer as module
 from transduce.data.batching import collate
 from transduce.data.formats.pair import Pair
 from transduce.data.report import Report
-from transduce.data.shards import TokenShards, write_shards
+from transduce.data.shard_writer import write_shards
+from transduce.data.shards import TokenShards
 from transduce.data.tokenizer import EOS_ID, Tokenizer
 from transduce.errors import DataError
 
@@ -163,7 +164,7 @@ def test_large_vocabularies_get_wider_ids(
     large = Tokenizer(tokenizer.model_bytes)
     large.vocabulary = 70_000
     large.byte_pieces = np.zeros(70_000, dtype=np.bool_)
-    monkeypatch.setattr(large, "encode_batch", lambda texts: [[69_999, 5] for _ in texts])
+    monkeypatch.setattr(large, "encode_batch", lambda texts, **_: [[69_999, 5] for _ in texts])
     shards = write_shards(pairs(3), large, tmp_path, Report(limit=9))
     assert shards.target(2).tolist() == [69_999, 5, EOS_ID]
 

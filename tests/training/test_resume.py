@@ -285,7 +285,7 @@ def test_a_kill_while_changed_data_are_prepared_does_not_smuggle_them_in(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("transduce.data.prepare.write_shards", killed)
+        patch.setattr("transduce.data.preparation.write_shards", killed)
         with pytest.raises(Killed):
             _train(tmp_path, "run", resume=True, accept_changes=True, max_steps=9)
     with pytest.raises(TrainingError, match=r"another basis: data changed.*--accept-changes"):

@@ -249,8 +249,7 @@ def test_nothing_is_lost_to_a_typo(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="nosuch"):
         train(result.folder, source="nosuch.en", target="nosuch.de", settings=toy_settings(), overwrite=True)
     assert all(torch.equal(before[name], weight) for name, weight in _weights(result.folder).items())
-    with pytest.raises(DataError, match=r"holds mine.txt, which no run wrote"):
-        _train(tmp_path, max_steps=2, overwrite=True)
+    _train(tmp_path, max_steps=2, seed=2, overwrite=True)
     assert (result.folder / "data" / "mine.txt").read_text("utf-8") == "mine"
 
 

@@ -20,6 +20,7 @@ from typer.main import get_command
 
 from transduce import __version__, machine
 from transduce.cli.average import average
+from transduce.cli.bulk import bulk
 from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
@@ -41,6 +42,11 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
     ),
     "runs": ("List training runs and draw their curves.", runs, "runs . --curves"),
     "translate": ("Translate lines of text.", translate, "translate model < in.en > out.de"),
+    "bulk": (
+        "Translate folders of files, also on a Ray cluster.",
+        bulk,
+        "bulk model --input texts --output translated --ray local",
+    ),
     "evaluate": (
         "Score a translator, or a file of translations.",
         evaluate,

@@ -80,6 +80,13 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         bool,
         typer.Option("--accept-changes", help="With --resume: go on although data or settings have changed."),
     ] = False,
+    prepare_only: Annotated[
+        bool, typer.Option("--prepare-only", help="Make tokens of the text and stop: train later, elsewhere.")
+    ] = False,
+    ray: Annotated[
+        str,
+        typer.Option(metavar="ADDRESS", help="Make tokens on this Ray cluster; local: one of this machine."),
+    ] = "",
     batch: Annotated[
         str,
         typer.Option(
@@ -110,12 +117,20 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
     settings = merge(
         _read(config) if config else {},
         {"data": {**data, **({"weights": weights} if weights else {})}},
+        {"data": {"ray": ray}} if ray else {},
         {"preset": preset} if preset else {},
         {"training": _micro_batch(batch)} if batch else {},
         {"start": str(start)} if start else {},
         *(parse_assignment(text) for text in assignments or ()),
     )
-    result = run(output, settings=settings, resume=resume, overwrite=overwrite, accept_changes=accept_changes)
+    result = run(
+        output,
+        settings=settings,
+        resume=resume,
+        overwrite=overwrite,
+        accept_changes=accept_changes,
+        prepare_only=prepare_only,
+    )
     if result.interrupted is not None:
         raise typer.Exit(128 + result.interrupted)
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from transduce.data.formats.sides import Wanted
 from transduce.errors import ConfigError
 
+Files = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], Wanted]
+NO_FILES = ("weights", "weights_after_epochs", "weights_after_updates")
+"""The lists in `DataConfig` that are not names of files."""
 SMALLEST_VOCABULARY = 300
 """256 byte pieces and 4 reserved ids leave 40 for characters and subwords: only toys want fewer."""
 
@@ -32,6 +36,11 @@ class DataConfig:
     weights: tuple[float, ...] = ()
     """The share of each corpus in an epoch, to be divided by their sum: one number for each pair of
     ``source`` and ``target``, then for each of ``tsv``, then of ``pairs``. None: every pair once an epoch."""
+    weights_after_epochs: tuple[tuple[float, ...], ...] = ()
+    """Other weights from some epoch on, e.g. [[2, 1, 4], [5, 0, 1]]: after 2 epochs 1 and 4, after 5 epochs
+    only the second corpus. 0 is allowed here, and in ``weights`` where there are others later."""
+    weights_after_updates: tuple[tuple[float, ...], ...] = ()
+    """The same by updates: the epoch ends there, and a new one begins with the new weights."""
     valid_source: tuple[str, ...] = ()
     valid_target: tuple[str, ...] = ()
     valid_tsv: tuple[str, ...] = ()
@@ -49,6 +58,10 @@ class DataConfig:
     """Longest side in tokens, its EOS counted; longer pairs are dropped and counted. 0: the model's."""
     valid_pairs: int = 0
     """So many pairs are held out of training when no validation files are given."""
+    workers: int = 0
+    """So many processes turn text into tokens, with the same result; 0: one a core for large corpora."""
+    ray: str = ""
+    """The address of a Ray cluster whose machines turn text into tokens; ``local``: one of this machine's."""
     source_language: str = ""
     """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too."""
     target_language: str = ""
@@ -82,6 +95,8 @@ class DataConfig:
                 f"data.valid_pairs is {self.valid_pairs}, but validation files are given, so no pairs are "
                 "held out; leave out one of them"
             )
+        if self.workers < 0:
+            raise ConfigError(f"data.workers is {self.workers}; use 1 or more, or 0 to have it chosen")
         if self.tokenizer_sample < 1:
             raise ConfigError(f"data.tokenizer_sample is {self.tokenizer_sample}; use at least 1 line")
 
@@ -95,18 +110,44 @@ class DataConfig:
         """The languages to read where files hold several."""
         return Wanted(self.source_language, self.target_language)
 
+    @property
+    def files(self) -> Files:
+        """What `read_corpora` and `count_pairs` take, of the training files."""
+        return self.source, self.target, self.tsv, self.pairs, self.wanted
+
+    @property
+    def valid_files(self) -> Files:
+        """The same of the validation files."""
+        return self.valid_source, self.valid_target, self.valid_tsv, self.validation, self.wanted
+
+    @property
+    def later_weights(self) -> tuple[tuple[float, ...], ...]:
+        """When, in epochs or updates, and which weights from then on."""
+        return self.weights_after_epochs or self.weights_after_updates
+
     def _check_weights(self) -> None:
-        if self.weights and len(self.weights) != len(self.corpora):
+        if self.weights_after_epochs and self.weights_after_updates:
             raise ConfigError(
-                f"data.weights holds {len(self.weights)} numbers for {len(self.corpora)} corpora; give one "
-                "for each pair of data.source and data.target, then for each of data.tsv, then of data.pairs"
+                "data.weights_after_epochs and data.weights_after_updates are both given; use one of them"
             )
-        for weight in self.weights:
-            if not (math.isfinite(weight) and weight > 0):
-                raise ConfigError(
-                    f"data.weights holds {weight:g}; a weight is a finite number above 0: leave out a corpus "
-                    "that is not wanted"
-                )
+        later = bool(self.later_weights)
+        _check_weights("data.weights", self.weights, self.corpora, zero=later)
+        for name in ("weights_after_epochs", "weights_after_updates"):
+            before = 0.0
+            for row in getattr(self, name):
+                if len(row) < 2:
+                    raise ConfigError(
+                        f"data.{name} holds {list(row)}; expected when, and a weight for each corpus, e.g. "
+                        "[2, 1, 4]"
+                    )
+                when, *weights = row
+                if not (when > before and float(when).is_integer()):
+                    raise ConfigError(
+                        f"data.{name} changes the weights after {when:g}; these are whole numbers from 1 on, "
+                        "each larger than the one before"
+                    )
+                before = when
+                _check_weights(f"data.{name} after {when:g}", weights, self.corpora, zero=True)
 
     def _check_files(self) -> None:
         for one, other in (("source", "target"), ("valid_source", "valid_target")):
@@ -121,3 +162,20 @@ class DataConfig:
                 raise ConfigError(f"data.{name} is standard input, but is read more than once; use a file")
             if "" in getattr(self, name):
                 raise ConfigError(f"data.{name} holds an empty file name; name a file or leave it out")
+
+
+def _check_weights(name: str, weights: Sequence[float], corpora: Sequence[str], *, zero: bool) -> None:
+    """Nothing; raises ConfigError for weights that make no sense. With ``zero`` some may be 0."""
+    if weights and len(weights) != len(corpora):
+        raise ConfigError(
+            f"{name} holds {len(weights)} numbers for {len(corpora)} corpora; give one "
+            "for each pair of data.source and data.target, then for each of data.tsv, then of data.pairs"
+        )
+    for weight in weights:
+        if not (math.isfinite(weight) and (weight > 0 or (zero and weight == 0))):
+            raise ConfigError(
+                f"{name} holds {weight:g}; a weight is a finite number above 0: leave out a corpus "
+                "that is not wanted"
+            )
+    if weights and not sum(weights):
+        raise ConfigError(f"{name} holds only zeros; at least one corpus must be seen")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from heapq import heappush, heapreplace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from transduce.data.formats.text_pair import unequal
 from transduce.data.formats.tsv import read_tsv
 from transduce.data.formats.two_files import is_plain, read_two_files
 from transduce.data.lines import count_lines
-from transduce.data.report import Report
+from transduce.data.seen import Seen
 from transduce.errors import DataError
 
 ANY = Wanted()
@@ -59,19 +60,36 @@ def count_pairs(
     pairs: Sequence[str] = (),
     wanted: Wanted = ANY,
     tally: Tally | None = None,
+    seen: Seen | None = None,
 ) -> int:
-    """The number of pairs; DataError with both names and counts where two files are not aligned."""
+    """The number of pairs; DataError with both names and counts where two files are not aligned.
+
+    What ``seen`` knows is not counted again; but all of ``pairs`` are where there is a ``tally`` to be filled.
+    """
+    seen = seen or Seen()
+
+    def lines(path: str) -> int:
+        return int(seen.get(path, "lines", lambda: count_lines(path)))
+
+    def units(path: str) -> int:
+        files = [file for files in files_of(path, wanted) for file in files]
+        if tally is not None or len(files) != 1:
+            return sum(1 for _ in read_corpora((), (), (), [path], wanted, tally))
+        name = f"pairs {wanted}"
+        return int(
+            seen.get(files[0], name, lambda: sum(1 for _ in read_corpora(pairs=[path], wanted=wanted)))
+        )
+
     total = 0
     for one, other in zip(source, target, strict=True):
         if not (is_plain(one) and is_plain(other)):
             total += sum(1 for _ in read_two_files(one, other, tally or Tally()))
             continue
-        sources, targets = count_lines(one), count_lines(other)
+        sources, targets = lines(one), lines(other)
         if sources != targets:
             raise unequal(one, sources, other, targets)
         total += sources
-    total += sum(count_lines(path) for path in tsv)
-    return total + sum(1 for _ in read_corpora((), (), (), pairs, wanted, tally))
+    return total + sum(map(lines, tsv)) + sum(map(units, pairs))
 
 
 def files_in(pairs: Sequence[str], wanted: Wanted = ANY) -> list[list[str]]:
@@ -79,9 +97,13 @@ def files_in(pairs: Sequence[str], wanted: Wanted = ANY) -> list[list[str]]:
     return [[file for files in files_of(path, wanted) for file in files] for path in pairs]
 
 
-def identity(*groups: Sequence[str]) -> list[list[dict[str, Any]]]:
-    """Name, size and sha256 of each file, group by group; the folder that a file lies in is no part of it."""
-    return [[_identity(path) for path in paths] for paths in groups]
+def identity(*groups: Sequence[str], seen: Seen | None = None) -> list[list[dict[str, Any]]]:
+    """Name, size and sha256 of each file, group by group; the folder that a file lies in is no part of it.
+
+    What ``seen`` knows is not read again.
+    """
+    seen = seen or Seen()
+    return [[seen.get(path, "identity", partial(_identity, path)) for path in paths] for paths in groups]
 
 
 def _identity(path: str) -> dict[str, Any]:
@@ -119,15 +141,17 @@ def choose_held_out(pairs: Iterable[Pair], count: int, seed: int) -> list[Pair]:
     return [pair for _, pair in sorted(chosen.values(), key=lambda item: item[0])]
 
 
-def without(pairs: Iterable[Pair], held_out: Sequence[Pair], report: Report | None = None) -> Iterator[Pair]:
-    """The pairs whose source text is in no held-out pair; the others are counted in ``report``."""
-    texts = {pair.source.strip() for pair in held_out}
-    met = 0
-    for pair in pairs:
-        if pair.source.strip() not in texts:
-            yield pair
-            continue
-        met += 1
-        if report is not None:
-            report.pairs += 1
-            report.repeats_held_out = max(0, met - len(held_out))
+class HeldOut:
+    """Pairs that are not trained on, since their source text stands in a pair that is held out."""
+
+    def __init__(self, pairs: Sequence[Pair] = ()) -> None:
+        self._texts = frozenset(pair.source.strip() for pair in pairs)
+
+    def __contains__(self, pair: Pair) -> bool:
+        return pair.source.strip() in self._texts
+
+
+def without(pairs: Iterable[Pair], held_out: Sequence[Pair]) -> Iterator[Pair]:
+    """The pairs that may be trained on while ``held_out`` are held out."""
+    texts = HeldOut(held_out)
+    return (pair for pair in pairs if pair not in texts)

@@ -72,6 +72,14 @@ class Report:
             if spelled > BYTE_SHARE_WARNING * tokens
         ]
 
+    def add(self, other: Report) -> None:
+        """Nothing; what ``other`` counted, of other pairs of the same corpus, is counted here too."""
+        for field in dataclasses.fields(self):
+            mine, more = getattr(self, field.name), getattr(other, field.name)
+            if field.name != "limit":
+                longest = field.name.startswith("longest_")
+                setattr(self, field.name, max(mine, more) if longest else mine + more)
+
     def to_dict(self) -> dict[str, Any]:
         """All counts, ready for JSON."""
         return dataclasses.asdict(self)

@@ -96,9 +96,9 @@ class Tokenizer:
         """The ids of one line, without the end id."""
         return self.encode_batch([text])[0]
 
-    def encode_batch(self, texts: Sequence[str]) -> list[list[int]]:
-        """The ids of many lines, worked out on all processor cores where there are enough of them."""
-        threads = min(_cores(), 1 + len(texts) // 64)
+    def encode_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
+        """The ids of many lines, worked out by so many threads; 0: one a core if there are enough lines."""
+        threads = min(threads or _cores(), 1 + len(texts) // 64)
         try:
             escaped = [_escaped(text) for text in texts]
             encoded: list[list[int]] = self._processor.encode(escaped, num_threads=threads)

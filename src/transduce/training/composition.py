@@ -14,13 +14,13 @@ import torch
 import transduce
 from transduce import machine
 from transduce.data.batching import Batching
-from transduce.data.mixing import mixture
 from transduce.data.prepare import Prepared
 from transduce.data.shards import TokenShards
 from transduce.errors import ConfigError, TrainingError, UsageError
 from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.training.changing import ChangingWeights, lines_of, mixture_of
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.compiled import compiled
 from transduce.training.distributed import Workers
@@ -28,6 +28,7 @@ from transduce.training.finish import finish
 from transduce.training.folder import check_space, clear_leftovers, disk_error, locked, make_room
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
+from transduce.training.pace import pace
 from transduce.training.parallel import learner
 from transduce.training.rehearsal import ShardedTrial
 from transduce.training.resume import basis, go_on
@@ -61,8 +62,16 @@ class Run:
     """
 
     def __init__(
-        self, settings: RunSettings, folder: Path, device: str, log: RunLog, workers: Workers
+        self,
+        settings: RunSettings,
+        folder: Path,
+        device: str,
+        log: RunLog,
+        workers: Workers,
+        *,
+        prepare_only: bool = False,
     ) -> None:
+        self.prepare_only = prepare_only
         self.settings, self.folder, self.device, self.log = settings, folder, device, log
         self.workers = workers
         self.config = settings.training
@@ -104,20 +113,10 @@ class Run:
         self.workers.first(checkpoints.recover)
         for line in self.settings.chosen:
             say(f"chosen: {line}")
-        data = prepare_together(
-            self.workers,
-            with_own_tokenizer(self.settings, self.folder, origin if self.workers.primary else None),
-            self.folder / "data",
-            max_length=self.settings.model.get("max_length", ModelConfig.max_length),
-            seed=config.seed,
-            unchanged=resume and not accept,
-            keep_tokenizer=resume and checkpoints.newest() is not None,
-            say=say,
-        )
-        for line in data.lines():
-            say(line)
-        if not len(data.train):
-            raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
+        data = self._prepared(origin, checkpoints, resume=resume, accept=accept)
+        if self.prepare_only:
+            say(f"the data are prepared in {self.folder / 'data'}; train with the same command and --output")
+            return TrainingResult(self.folder, "the data are prepared", 0, 0.0, {})
         torch.manual_seed(config.seed)
         model = self._model(self.settings.model_config(data.tokenizer.vocabulary))
         model.recompute(config.recompute_layers)
@@ -150,7 +149,9 @@ class Run:
                 ),
             ),
         )
-        trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings)
+        if self.settings.data.later_weights:
+            trainer.weights = ChangingWeights(self.settings.data)
+        trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings, batching.blocks)
         resumed = resume and go_on(trainer, trainer.basis, accept=accept)
         if config.tensorboard and self.workers.primary:
             after = trainer.progress.step if resume else None
@@ -169,6 +170,27 @@ class Run:
         )
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
 
+    def _prepared(
+        self, origin: Start | None, checkpoints: Checkpoints, *, resume: bool, accept: bool
+    ) -> Prepared:
+        with pace(self.log) as tell:
+            data = prepare_together(
+                self.workers,
+                with_own_tokenizer(self.settings, self.folder, origin if self.workers.primary else None),
+                self.folder / "data",
+                max_length=self.settings.model.get("max_length", ModelConfig.max_length),
+                seed=self.config.seed,
+                unchanged=resume and not accept,
+                keep_tokenizer=resume and checkpoints.newest() is not None,
+                say=self.log.say,
+                tell=tell,
+            )
+        for line in data.lines():
+            self.log.say(line)
+        if not len(data.train):
+            raise ConfigError("no training pairs are left; give more data or a larger data.max_length")
+        return data
+
     def _begin(self, origin: Start | None, trainer: Trainer, data: Prepared) -> None:
         if origin is not None:
             origin.begin(trainer, data.report, self.log.say)
@@ -179,11 +201,10 @@ class Run:
             )
 
     def _batching(self, shards: TokenShards) -> Batching:
-        config, data, mixed = self.config, self.settings.data, None
-        if data.weights:
-            mixed = mixture(shards.corpora, data.weights, data.corpora, seed=config.seed)
-            for line in mixed.lines(data.corpora):
-                self.log.say(f"corpus {line}")
+        config, data = self.config, self.settings.data
+        mixed = mixture_of(data, shards.corpora, config.seed)
+        for line in lines_of(mixed, data) if mixed is not None else []:
+            self.log.say(line)
         return Batching(
             shards.source_lengths,
             shards.target_lengths,
@@ -225,9 +246,9 @@ class Run:
         self, model: Transformer, data: Prepared, batching: Batching, checkpoints: Checkpoints
     ) -> None:
         config, say = self.config, self.log.say
-        first, parameters = batching.epoch(0), model.parameter_count()
-        updates = len(first)
-        source, target = (tokens / updates for tokens in batching.tokens(first))
+        first, parameters = batching.block(0, 0), model.parameter_count()
+        updates = len(first) * batching.blocks
+        source, target = (tokens / len(first) for tokens in batching.tokens(first))
         say(
             f"model {self.settings.preset}{self.settings.reshaped()}: {parameters:,} parameters, "
             f"vocabulary {data.tokenizer.vocabulary:,}; "
@@ -235,7 +256,7 @@ class Run:
         )
         say(
             f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "
-            f"{updates:,} updates an epoch"
+            f"{'about ' if batching.blocks > 1 else ''}{updates:,} updates an epoch"
         )
         for line in describe_workers(self.workers, config, batching):
             say(line)

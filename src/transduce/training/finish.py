@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from transduce.bundle import Bundle, save_bundle
+from transduce.data.config import NO_FILES
 from transduce.data.prepare import Prepared
 from transduce.decoding.translator import Translator
 from transduce.evaluation.scores import score
@@ -35,9 +36,7 @@ def finish(
             parameter.copy_(weights[name])
     recipe = {**settings.as_dict(), "precision": trainer.precision, "device": trainer.device}
     for name, value in recipe["data"].items():
-        if (
-            isinstance(value, list) and name != "weights"
-        ):  # names of files, without the folders of this machine
+        if isinstance(value, list) and name not in NO_FILES:  # names, without the folders of this machine
             recipe["data"][name] = [Path(path).name for path in value]
     if settings.start:
         recipe["start"]["folder"] = Path(settings.start["folder"]).name

@@ -12,7 +12,7 @@ from transduce.errors import TrainingError, UsageError
 
 # All that a run ever writes; nothing else is touched.
 FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
-DATA = ("prepared.json", "tokenizer.model", "valid.jsonl")
+DATA = ("prepared.json", "tokenizer.model", "valid.jsonl", "unfinished.json", "files.json")
 SHARDS = ("train", "valid")
 
 
@@ -31,16 +31,15 @@ def check_room(folder: Path, *, overwrite: bool) -> None:
 
 
 def make_room(folder: Path) -> None:
-    """Nothing; what an earlier run wrote in ``folder`` is gone, and nothing else is."""
+    """Nothing; what an earlier run wrote in ``folder`` is gone, and nothing else is.
+
+    But for its prepared data, or what there is of them: they are used where they are those of the new run,
+    and written over where not.
+    """
     for name in FILES:
         (folder / name).unlink(missing_ok=True)
     for path in (folder / "checkpoints").glob("*step-*"):
         shutil.rmtree(path, ignore_errors=True)
-    if (folder / "data" / "prepared.json").exists():
-        for name in DATA:
-            (folder / "data" / name).unlink(missing_ok=True)
-        for name in SHARDS:
-            shutil.rmtree(folder / "data" / name, ignore_errors=True)
     for path in (folder / "tensorboard").glob("events.out.tfevents.*"):
         path.unlink()
 

@@ -18,9 +18,10 @@ SHOWN = 200  # characters of a sample translation
 class Progress:
     """Where a run stands; all of it is in every checkpoint.
 
-    ``position`` counts updates of this epoch, ``earlier`` those of the run whose optimizer this one goes on
-    with, for the learning rate. ``validation_owed``: a signal came when one was due, so that it is done when
-    the run goes on.
+    ``position`` counts updates of this block of this epoch. ``stages`` holds the epochs with which other
+    weights of the corpora began, where these begin at an update. ``earlier`` counts the updates of the run
+    whose optimizer this one goes on with, for the learning rate. ``validation_owed``: a signal came when one
+    was due, so that it is done when the run goes on.
     """
 
     step: int = 0
@@ -37,6 +38,8 @@ class Progress:
     out_of_memory: int = 0
     skipped_in_a_row: int = 0
     earlier: int = 0
+    block: int = 0
+    stages: list[int] = field(default_factory=list)
 
 
 @dataclass

@@ -18,11 +18,11 @@ from transduce.data.config import DataConfig
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import ConfigError, TrainingError
 from transduce.files import write_bytes
-from transduce.training.settings import RunSettings, differences
+from transduce.training.settings import WEIGHTS, RunSettings, differences
 from transduce.training.trainer import Trainer
 
 # Beside those of training, the settings that leave every trained number its place and meaning.
-LOOSE = ("data.weights", "model.dropout", "model.attention_dropout", "model.relu_dropout", "model.max_length")
+LOOSE = (*WEIGHTS, "model.dropout", "model.attention_dropout", "model.relu_dropout", "model.max_length")
 # The subwords are learned once: each row of the embeddings is that of one piece.
 SUBWORDS = ("vocabulary", "subwords", "tokenizer_sample")
 
@@ -77,8 +77,11 @@ def _check_tokenizer(stored: Settings, data: DataConfig, folder: Path) -> None:
             )
 
 
-def basis(data: Path, tokenizer: Tokenizer, settings: RunSettings) -> dict[str, Any]:
-    """What the position in an epoch counts in; ``data`` is the folder of the prepared data."""
+def basis(data: Path, tokenizer: Tokenizer, settings: RunSettings, blocks: int) -> dict[str, Any]:
+    """What the position in an epoch counts in; ``data`` is the folder of the prepared data.
+
+    A corpus of several ``blocks`` is in another order than earlier versions had it in.
+    """
     config = settings.training
     return {
         "data": hashlib.sha256((data / "prepared.json").read_bytes()).hexdigest(),
@@ -86,7 +89,8 @@ def basis(data: Path, tokenizer: Tokenizer, settings: RunSettings) -> dict[str, 
         "training.batch_tokens": config.batch_tokens,
         "training.micro_batch_tokens": config.micro_batch_tokens,
         "training.seed": config.seed,
-        "data.weights": list(settings.data.weights),
+        **{name: settings.as_dict()["data"][name.removeprefix("data.")] for name in WEIGHTS},
+        **({"order": f"{blocks} blocks"} if blocks > 1 else {}),
     }
 
 
@@ -97,7 +101,12 @@ def go_on(trainer: Trainer, today: dict[str, Any], *, accept: bool) -> bool:
     """
     found = trainer.resume()
     before, trainer.basis = trainer.basis, today
-    changed = [name for name in today if found and before.get(name, today[name]) != today[name]]
+    # What an older version did not write down was as it is now, but for the order.
+    changed = [
+        name
+        for name in today
+        if found and before.get(name, "whole" if name == "order" else today[name]) != today[name]
+    ]
     p, say = trainer.progress, trainer.log.say
     if not found:
         rewind(trainer.log.path, 0)
@@ -110,7 +119,7 @@ def go_on(trainer: Trainer, today: dict[str, Any], *, accept: bool) -> bool:
     rewind(trainer.log.path, p.step)
     say(f"resuming after update {p.step:,}")
     if changed:
-        p.position = 0
+        p.block = p.position = 0
         if "training.seed" in changed:
             torch.manual_seed(trainer.config.seed)
         say(f"accepted: {', '.join(changed)} changed; going on at the beginning of epoch {p.epoch + 1:,}")

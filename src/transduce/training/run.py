@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from transduce.config import Settings, merge
+from transduce.data.config import DataConfig
 from transduce.data.corpora import count_pairs
+from transduce.data.seen import Seen
 from transduce.errors import UsageError
 from transduce.training.composition import Run, TrainingResult
 from transduce.training.deterministic import deterministic
@@ -35,6 +37,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     resume: bool = False,
     overwrite: bool = False,
     accept_changes: bool = False,
+    prepare_only: bool = False,
     stream: IO[str] | None = None,
 ) -> TrainingResult:
     """The result of a run whose model folder is ``output``.
@@ -44,7 +47,8 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``start``
     names a model folder, a run or a checkpoint, whose weights, shape and tokenizer the run starts from.
     ``resume`` goes on from the newest checkpoint in ``output``; ``accept_changes`` lets it go on with other
-    data or settings than it began with. Raises ConfigError, DataError, TrainingError.
+    data or settings than it began with. With ``prepare_only`` nothing is trained: the data are prepared in
+    the folder, where a later call finds them. Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
     files: Settings = {
@@ -72,9 +76,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
             workers.first(lambda: check_room(folder, overwrite=overwrite))
         with deterministic(given.get("training", {}).get("deterministic", False)):
             device = workers.device(given.get("training", {}).get("device", "auto"))
-            amount = workers.first(
-                lambda: count_pairs(data.source, data.target, data.tsv, data.pairs, data.wanted)
-            )
+            amount = workers.first(lambda: _count(data, folder))
             resolved = resolve(given, pairs=amount, device=device)
             resolved = dataclasses.replace(resolved, chosen=(*lines, *resolved.chosen))
             workers.check_same(resolved.as_dict())
@@ -82,8 +84,12 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
             if resolved.training.tensorboard:
                 check_tensorboard()
             with closing(_log(folder, stream, workers)) as log:
-                run = Run(resolved, folder, device, log, workers)
+                run = Run(resolved, folder, device, log, workers, prepare_only=prepare_only)
                 return run.start(found, resume=resume, accept=accept_changes, accepted=accepted)
+
+
+def _count(data: DataConfig, folder: Path) -> int:
+    return count_pairs(*data.files, seen=Seen(folder / "data"))
 
 
 def _log(folder: Path, stream: IO[str] | None, workers: Workers) -> RunLog:

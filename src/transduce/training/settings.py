@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.config import Settings, build, checked, merge, unknown_name
-from transduce.data.config import DataConfig
+from transduce.data.config import NO_FILES, DataConfig
 from transduce.errors import ConfigError, UsageError
 from transduce.model.config import NAMED, ModelConfig
 from transduce.training.config import TrainingConfig
@@ -24,6 +24,7 @@ from transduce.training.presets import (
 )
 
 SECTIONS = ("preset", "start", "data", "model", "training")
+WEIGHTS = ("data.weights", "data.weights_after_epochs", "data.weights_after_updates")
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 # What may change when a run goes on: when it ends and what it tells, not what it learns.
 FREE = (
@@ -77,12 +78,14 @@ class RunSettings:
         return {
             "preset": self.preset,
             **({"start": dict(self.start)} if self.start else {}),
-            "data": {
-                n: list(v) if isinstance(v, tuple) else v for n, v in dataclasses.asdict(self.data).items()
-            },
+            "data": {n: _as_lists(v) for n, v in dataclasses.asdict(self.data).items()},
             "model": dict(self.model),
             "training": dataclasses.asdict(self.training),
         }
+
+
+def _as_lists(value: Any) -> Any:
+    return [_as_lists(part) for part in value] if isinstance(value, tuple) else value
 
 
 def expand(settings: Mapping[str, Any]) -> Settings:
@@ -160,6 +163,11 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
     if not training.get("micro_batch_tokens"):
         batch = training.get("batch_tokens", TrainingConfig.batch_tokens)
         training["micro_batch_tokens"] = min(batch, 4096 if device == "cpu" else 25_000)
+    if data.weights_after_updates and training.get("max_epochs"):
+        raise ConfigError(
+            "data.weights_after_updates cuts epochs short, but the run ends by training.max_epochs = "
+            f"{training['max_epochs']}; set training.max_steps instead, or use data.weights_after_epochs"
+        )
     model = checked(ModelConfig, {**model, **given.get("model", {})}, "model")
     return RunSettings(
         preset=preset,
@@ -175,7 +183,7 @@ def with_absolute_paths(settings: Settings) -> Settings:
     """The settings with the names of files made absolute, so that a run goes on from any folder."""
     data: Settings = {
         name: [str(Path(path).absolute()) for path in value]
-        if isinstance(value, list) and name != "weights"
+        if isinstance(value, list) and name not in NO_FILES
         else value
         for name, value in settings["data"].items()
     }
@@ -187,8 +195,10 @@ def with_absolute_paths(settings: Settings) -> Settings:
 def differences(old: Settings, new: Settings) -> list[str]:
     """What makes ``new`` another run than ``old``, one "name: was x, is y" each."""
     found = []
-    if (before := old["data"].get("weights", [])) != (now := new["data"]["weights"]):
-        found.append(f"data.weights was {before}, is {now}")
+    for weights in WEIGHTS:
+        name = weights.removeprefix("data.")
+        if (before := old["data"].get(name, [])) != (now := new["data"][name]):
+            found.append(f"{weights} was {before}, is {now}")
     if old["preset"] != new["preset"]:
         found.append(f"preset was {old['preset']}, is {new['preset']}")
     for section in ("model", "training"):

@@ -53,7 +53,7 @@ def describe_workers(workers: Workers, config: TrainingConfig, batching: Batchin
     if workers.count == 1:
         return
     yield f"{workers.count} workers, {config.parallel}: each update is divided among them"
-    share = busiest_share(batching.epoch(0)[:LOOKED_AT], batching.target_lengths, workers.count)
+    share = busiest_share(batching.block(0, 0)[:LOOKED_AT], batching.target_lengths, workers.count)
     if share > UNEVEN:
         yield (
             f"warning: the busiest worker has {share:.1f} times its equal share of an update, others wait; "

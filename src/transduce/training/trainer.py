@@ -14,6 +14,7 @@ import torch
 from transduce.data.batching import Batching, Ids
 from transduce.data.shards import TokenShards
 from transduce.errors import TrainingError
+from transduce.training.changing import ChangingWeights
 from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE as EMA_FILE
@@ -71,6 +72,7 @@ class Trainer:
         self.precision = config.precision
         self.interrupted: int | None = None
         self._caught: int | None = None  # by this worker; `interrupted` is what all have agreed upon
+        self.weights: ChangingWeights | None = None
         self.basis: dict[str, Any] = {}  # what `position` counts in: see `transduce.training.resume`
         self._window, self._underway = Window(), Queue()
         self._saved_at, self.passing = -1, False
@@ -123,12 +125,17 @@ class Trainer:
         self._tick(0.0)
         reason = self.over()
         while reason is None:
-            updates = self.batching.epoch(p.epoch)
-            for ids in updates[p.position :]:
+            if self.weights is not None:
+                self.weights.begin(self)
+            for ids in self.batching.block(p.epoch, p.block)[p.position :]:
                 if (reason := self.over()) is not None:
                     return reason
+                if self.weights is not None and self.weights.due(self):
+                    break
                 self._one(ids)
-            p.epoch, p.position = p.epoch + 1, 0
+            else:
+                last = p.block + 1 == self.batching.blocks
+                p.epoch, p.block, p.position = p.epoch + last, 0 if last else p.block + 1, 0
             reason = self.over()
         return reason
 
