@@ -207,6 +207,14 @@ def test_missing_files(tmp_path: Path, corpus: DataConfig) -> None:
         prepare(corpus, tmp_path / "file", max_length=99, seed=1)
 
 
+def test_files_that_no_run_wrote_are_left_alone(tmp_path: Path, corpus: DataConfig) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match=r"holds mine\.txt, which no run wrote; choose another output folder"):
+        prepare(corpus, tmp_path / "data", max_length=99, seed=1)
+    assert content(tmp_path / "data") == {"mine.txt": b"mine"}
+
+
 def test_a_tiny_corpus_of_one_sentence_says_what_is_wrong(tmp_path: Path, write: Write) -> None:
     with pytest.raises(DataError, match="all 3 pairs are held out for validation"):
         prepare(DataConfig(tsv=(write("p.tsv", ["a\tb"] * 3),)), tmp_path / "d", max_length=99, seed=1)

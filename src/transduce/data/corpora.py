@@ -64,7 +64,7 @@ def count_pairs(
 ) -> int:
     """The number of pairs; DataError with both names and counts where two files are not aligned.
 
-    What ``seen`` knows is not counted again; but all of ``pairs`` are where there is a ``tally`` to be filled.
+    What ``seen`` knows is not counted again; but ``pairs`` are where there is a ``tally`` to be filled.
     """
     seen = seen or Seen()
 
@@ -75,10 +75,7 @@ def count_pairs(
         files = [file for files in files_of(path, wanted) for file in files]
         if tally is not None or len(files) != 1:
             return sum(1 for _ in read_corpora((), (), (), [path], wanted, tally))
-        name = f"pairs {wanted}"
-        return int(
-            seen.get(files[0], name, lambda: sum(1 for _ in read_corpora(pairs=[path], wanted=wanted)))
-        )
+        return int(seen.get(files[0], f"pairs {wanted}", partial(_units, path, wanted)))
 
     total = 0
     for one, other in zip(source, target, strict=True):
@@ -90,6 +87,10 @@ def count_pairs(
             raise unequal(one, sources, other, targets)
         total += sources
     return total + sum(map(lines, tsv)) + sum(map(units, pairs))
+
+
+def _units(path: str, wanted: Wanted) -> int:
+    return sum(1 for _ in read_corpora(pairs=[path], wanted=wanted))
 
 
 def files_in(pairs: Sequence[str], wanted: Wanted = ANY) -> list[list[str]]:
