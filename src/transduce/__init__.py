@@ -10,8 +10,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from transduce.data.cleaning.config import CleaningConfig as CleaningConfig
+    from transduce.data.cleaning.scores import ByScore as ByScore
     from transduce.data.corpus.generator import write_corpus as write_corpus
     from transduce.data.crew import Crew as Crew
+    from transduce.data.public import clean_corpus as clean_corpus
     from transduce.data.public import convert_corpus as convert_corpus
     from transduce.data.public import describe_corpus as describe_corpus
     from transduce.data.public import get_corpus as get_corpus
@@ -19,6 +22,7 @@ if TYPE_CHECKING:
     from transduce.data.public import split_corpus as split_corpus
     from transduce.decoding.bulk import translate_folder as translate_folder
     from transduce.decoding.glossary import Glossary as Glossary
+    from transduce.decoding.pair_scores import PairScorer as PairScorer
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
@@ -38,14 +42,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "ByScore": "transduce.data.cleaning.scores",
+    "CleaningConfig": "transduce.data.cleaning.config",
     "Crew": "transduce.data.crew",
     "Glossary": "transduce.decoding.glossary",
     "ModelConfig": "transduce.model.config",
+    "PairScorer": "transduce.decoding.pair_scores",
     "Transformer": "transduce.model.transformer",
     "Term": "transduce.decoding.terms",
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
     "average_folders": "transduce.training.averaging",
+    "clean_corpus": "transduce.data.public",
     "convert_corpus": "transduce.data.public",
     "describe_corpus": "transduce.data.public",
     "draw_curves": "transduce.training.curves",
@@ -65,15 +73,19 @@ _HOMES = {
 }
 
 __all__ = [
+    "ByScore",
+    "CleaningConfig",
     "Crew",
     "Glossary",
     "ModelConfig",
+    "PairScorer",
     "Term",
     "TransduceError",
     "Transformer",
     "Translator",
     "__version__",
     "average_folders",
+    "clean_corpus",
     "convert_corpus",
     "describe_corpus",
     "draw_curves",

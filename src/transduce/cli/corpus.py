@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.corpus_clean import clean
 from transduce.cli.corpus_files import convert, info, split
 from transduce.cli.corpus_get import get
 
@@ -18,6 +19,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None)
 app.command(epilog="Example: transduce corpus info memory.tmx")(info)
 app.command(epilog="Example: transduce corpus convert memory.tmx pairs.tsv")(convert)
 app.command(epilog="Example: transduce corpus split memory.tmx --to tsv --output parts")(split)
+app.command(epilog="Example: transduce corpus clean memory.tmx --output clean.tsv")(clean)
 app.command(epilog="Example: transduce corpus get multi30k")(get)
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -27,7 +29,7 @@ _VALID = " --valid-source {0}/valid.en --valid-target {0}/valid.de"
 
 @app.callback()
 def corpus() -> None:
-    """Look at parallel text, convert, split, get it; or generate some, English and German by a grammar."""
+    """Look at parallel text, clean, convert, split, get it; or generate some, English and German by a grammar."""
 
 
 @app.command(epilog="Example: transduce corpus generate --pairs 10000 --output corpus")

@@ -73,8 +73,8 @@ def convert(inputs: Inputs, output: Name, *, kind: str = "") -> Converted:
     """
     tally = Tally()
     check_outputs(inputs, [output], kind)
-    first, pairs = _peeked(inputs.read(tally))
-    languages = _languages(inputs.wanted, tally, first)
+    first, pairs = peeked(inputs.read(tally))
+    languages = languages_of(inputs.wanted, tally, first)
     written = write_pairs(pairs, output, languages, tally, kind)
     return Converted(written, tally.lines())
 
@@ -92,13 +92,13 @@ def check_outputs(inputs: Inputs, outputs: Sequence[Name], kind: str) -> None:
             raise UsageError(f"{name}: is read as well; name another output")
 
 
-def _peeked(pairs: Iterator[Pair]) -> tuple[Pair | None, Iterator[Pair]]:
+def peeked(pairs: Iterator[Pair]) -> tuple[Pair | None, Iterator[Pair]]:
     """The first pair, and all of them: the languages of a file are known once it was read so far."""
     first = next(pairs, None)
     return first, pairs if first is None else chain([first], pairs)
 
 
-def _languages(wanted: Wanted, tally: Tally, first: Pair | None) -> Wanted:
+def languages_of(wanted: Wanted, tally: Tally, first: Pair | None) -> Wanted:
     """The languages that were asked for, else as the first file names them."""
     source, target = tally.languages if first is not None else ("", "")
     return Wanted(wanted.source or source, wanted.target or target)
@@ -136,8 +136,8 @@ def split(
             f"{', '.join(inputs.files())}: {len(drawn):,} different source texts, but {valid:,} validation "
             f"and {test:,} test pairs are wanted; ask for fewer"
         )
-    first, _ = _peeked(inputs.read(tally))
-    languages = _languages(inputs.wanted, tally, first)
+    first, _ = peeked(inputs.read(tally))
+    languages = languages_of(inputs.wanted, tally, first)
     ending = (
         "" if kind == TEXT else f".{kind}" if kind not in FORMATS else next(iter(FORMATS[kind][0]), ".xml")
     )

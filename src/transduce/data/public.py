@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from transduce.data.cleaning.clean import clean
+from transduce.data.cleaning.config import CleaningConfig
+from transduce.data.cleaning.filters import Filters
+from transduce.data.cleaning.report import CleaningReport
+from transduce.data.cleaning.scores import ByScore
 from transduce.data.conversion import Converted, Inputs, Split, convert, split
+from transduce.data.crew import Crew
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.sides import Wanted
 from transduce.data.formats.tally import Tally
@@ -13,7 +19,7 @@ from transduce.data.getting import get as get_corpus
 from transduce.data.information import Information, describe
 from transduce.data.tokenizer import Tokenizer
 
-__all__ = ["convert_corpus", "describe_corpus", "get_corpus", "read_corpus", "split_corpus"]
+__all__ = ["clean_corpus", "convert_corpus", "describe_corpus", "get_corpus", "read_corpus", "split_corpus"]
 Names = str | Path | Sequence[str | Path]
 
 
@@ -63,6 +69,29 @@ def split_corpus(
     """Files train, valid and test in ``folder``; no source text is in two of them."""
     inputs = _inputs(pairs, source_language, target_language)
     return split(inputs, folder, valid=valid, test=test, seed=seed, kind=kind)
+
+
+def clean_corpus(  # noqa: PLR0913 - all but the first two by name, as in the command line
+    pairs: Names,
+    output: str | Path,
+    *,
+    source_language: str = "",
+    target_language: str = "",
+    config: CleaningConfig | None = None,
+    dropped: str | Path = "",
+    by_score: ByScore | None = None,
+    workers: int = 1,
+    kind: str = "",
+) -> CleaningReport:
+    """What became of the pairs of files or folders: the good ones are in ``output``, the others beside it.
+
+    ``config`` says what is mended and dropped, ``by_score`` whether models judge pairs as well (see
+    `PairScorer`). ``dropped`` names the side file (``.jsonl`` or ``.tsv``, also ``.gz``, ``.zst``).
+    """
+    inputs = _inputs(pairs, source_language, target_language)
+    filters = Filters(config or CleaningConfig(), source_language, target_language)
+    crew = Crew(workers=workers)
+    return clean(inputs, output, filters, kind=kind, dropped=dropped, by_score=by_score, crew=crew)
 
 
 def _inputs(pairs: Names, source_language: str, target_language: str) -> Inputs:
