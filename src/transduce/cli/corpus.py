@@ -29,7 +29,7 @@ _VALID = " --valid-source {0}/valid.en --valid-target {0}/valid.de"
 
 @app.callback()
 def corpus() -> None:
-    """Look at parallel text, clean, convert, split, get it; or generate some, English and German by a grammar."""
+    """Look at parallel text, clean, convert, split, get it; or generate some by a grammar."""
 
 
 @app.command(epilog="Example: transduce corpus generate --pairs 10000 --output corpus")

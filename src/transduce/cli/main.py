@@ -19,17 +19,25 @@ import typer
 from typer.main import get_command
 
 from transduce import __version__, machine
+from transduce.cli.attention import attention
 from transduce.cli.average import average
 from transduce.cli.bulk import bulk
+from transduce.cli.compare import compare
 from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
 from transduce.cli.evaluate import evaluate
+from transduce.cli.heads import heads
+from transduce.cli.inspect import inspect
+from transduce.cli.paper import app as paper
+from transduce.cli.positions import neighbours, positions
+from transduce.cli.prune import prune
 from transduce.cli.runs import runs
 from transduce.cli.score import score
 from transduce.cli.shortlist import shortlist
 from transduce.cli.train import train
 from transduce.cli.translate import translate
+from transduce.cli.tree import tree
 from transduce.errors import TransduceError
 
 # What it does, what runs, an example: in the order in which a new user meets them (typer lists groups last).
@@ -52,6 +60,11 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         evaluate,
         "evaluate model --source test.en --reference test.de",
     ),
+    "compare": (
+        "Compare systems on one test set.",
+        compare,
+        "compare a.de b.de --source test.en --reference test.de",
+    ),
     "score": (
         "Say how probable given translations are.",
         score,
@@ -67,7 +80,27 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         average,
         "average run --last 5 --output averaged",
     ),
+    "inspect": ("Say what a model holds and costs.", inspect, "inspect model"),
+    "attention": (
+        "Show where the heads look for a sentence.",
+        attention,
+        'attention model --source "A dog runs." --output page.html',
+    ),
+    "heads": (
+        "Say what each head does and how much it matters.",
+        heads,
+        "heads model --source test.en --target test.de",
+    ),
+    "prune": (
+        "Keep the heads that matter most.",
+        prune,
+        "prune model --heads 2 --source in.en --target in.de --output small",
+    ),
+    "positions": ("Compare positions with the paper's.", positions, "positions model"),
+    "neighbours": ("List the nearest subwords.", neighbours, "neighbours model dog"),
+    "tree": ("Show how a search came to its output.", tree, 'tree model --source "A dog runs."'),
     "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
+    "paper": ("Make the paper's tables again.", paper, "paper table1"),
     "corpus": (
         "Look at parallel text, convert, split, get or generate it.",
         corpus,

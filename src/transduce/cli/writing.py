@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from transduce.errors import UsageError
 
@@ -45,3 +46,12 @@ def opened(path: str) -> Iterator[IO[bytes]]:
         # Neither name nor time go into the file, so equal text gives equal bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as file:
             yield file  # type: ignore[misc]
+
+
+def write_figures(path: Path | None, value: dict[str, Any]) -> None:
+    """Nothing; ``path``, where one is given, holds the figures as JSON, and that is said."""
+    if path is not None:
+        from transduce.files import write_bytes
+
+        write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode())
+        print(f"{path}: all figures", file=sys.stderr)

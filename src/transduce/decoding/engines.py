@@ -14,10 +14,10 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from transduce import machine
+from transduce.decoding.beam_search import State
 from transduce.decoding.candidates import Scored
 from transduce.decoding.choice import Choice, ChoosingState
 from transduce.errors import UsageError
-from transduce.model.cache import DecoderState
 from transduce.model.transformer import Transformer
 
 ENGINES = ("auto", "torch", "openvino")
@@ -52,17 +52,15 @@ class TorchEngine:
     def __init__(self, model: Transformer, *, device: str, precision: str) -> None:
         self._model, self._device, self._precision = model, device, precision
 
-    def start(
-        self, source: Int[Tensor, "sentences source"], choice: Choice | None = None
-    ) -> DecoderState | ChoosingState:
+    def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> State:
         """The state before the first target token."""
         with self._arithmetic():
             state = self._model.start(source.to(self._device))
         return state if choice is None else ChoosingState.start(self._model, state, choice)
 
     def step(
-        self, tokens: Int[Tensor, " rows"], state: DecoderState | ChoosingState
-    ) -> tuple[Float[Tensor, "rows vocabulary"] | Scored, DecoderState | ChoosingState]:
+        self, tokens: Int[Tensor, " rows"], state: Any
+    ) -> tuple[Float[Tensor, "rows vocabulary"] | Scored, State]:
         """Logits of what may follow each of ``tokens``, and the state after them."""
         with self._arithmetic():
             if isinstance(state, ChoosingState):

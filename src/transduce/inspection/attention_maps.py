@@ -22,7 +22,7 @@ class AttentionMaps:
     ``target_in[t]``; the labels are the subwords, ends included.
     """
 
-    encoder: Float[Tensor, "layers heads source source"]
+    encoder: Float[Tensor, "encoder_layers heads source source"]
     decoder: Float[Tensor, "layers heads target target"]
     cross: Float[Tensor, "layers heads target source"]
     source: tuple[str, ...]

@@ -1,0 +1,162 @@
+"""A Transformer and its predecessors, trained alike: the same data, batches, budget and search."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transduce.baselines.convolutional import ConvolutionalTranslator
+from transduce.baselines.recurrent import RecurrentTranslator
+from transduce.bundle import Bundle
+from transduce.data.batching import Batching
+from transduce.data.config import DataConfig
+from transduce.data.prepare import Prepared, prepare
+from transduce.decoding.translator import Translator
+from transduce.errors import UsageError
+from transduce.evaluation.scores import score
+from transduce.model.config import ModelConfig
+from transduce.model.transformer import Transformer
+from transduce.training.config import TrainingConfig
+from transduce.training.optimizer import adam, learning_rate
+from transduce.training.step import Batch, update
+from transduce.training.validation import to_batch, validation_loss
+
+SYSTEMS: dict[str, type[Transformer]] = {
+    "transformer": Transformer,
+    "recurrent": RecurrentTranslator,
+    "convolutional": ConvolutionalTranslator,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How long each system learns: updates, or seconds of updates; what is reached first ends it.
+
+    A limit of 0 is no limit.
+    """
+
+    steps: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.steps < 0 or self.seconds < 0 or not (self.steps or self.seconds):
+            raise UsageError(
+                f"a budget of {self.steps} updates and {self.seconds:g} s is none; set one above 0"
+            )
+
+    def done(self, step: int, seconds: float) -> float:
+        """The share of the budget that is over."""
+        shares = [step / self.steps] if self.steps else []
+        shares += [seconds / self.seconds] if self.seconds else []
+        return max(shares)
+
+
+def compare_systems(
+    data: DataConfig,
+    folder: str | Path,
+    *,
+    model: Mapping[str, Any],
+    training: TrainingConfig,
+    budget: Budget,
+    systems: Sequence[str] = tuple(SYSTEMS),
+    rates: Mapping[str, float] | None = None,
+    say: Callable[[str], None] = lambda line: None,
+) -> list[dict[str, Any]]:
+    """A row for each system: parameters, updates, speed, perplexity, BLEU and chrF on the validation set.
+
+    ``model`` are settings of `ModelConfig` that all share (widths, layers, dropout); ``rates`` are peak
+    learning rates that go before ``training.rate``. ``folder`` takes the prepared data.
+    """
+    for name in systems:
+        if name not in SYSTEMS:
+            raise UsageError(f"system {name!r}; choose among {', '.join(SYSTEMS)}")
+    prepared = prepare(data, folder, max_length=256, seed=training.seed, say=say)
+    config = ModelConfig.from_mapping({**model, "vocabulary": prepared.tokenizer.vocabulary})
+    rows = []
+    for name in systems:
+        own = TrainingConfig(**{**vars(training), "rate": (rates or {}).get(name, training.rate)})
+        torch.manual_seed(training.seed)
+        network = SYSTEMS[name](config)
+        say(f"{name}: {network.parameter_count():,} parameters")
+        learned = learn(network, prepared, own, budget, say=say)
+        rows.append({"system": name, "rate": own.rate, **learned, **judge(network, prepared)})
+        say(describe(rows).splitlines()[-1])
+    return rows
+
+
+def learn(
+    model: Transformer,
+    data: Prepared,
+    config: TrainingConfig,
+    budget: Budget,
+    *,
+    say: Callable[[str], None] = lambda line: None,
+) -> dict[str, Any]:
+    """How many updates, tokens and seconds were spent; ``model`` has learned and is in evaluation mode."""
+    lengths = data.train.source_lengths, data.train.target_lengths
+    limit = config.micro_batch_tokens or config.batch_tokens
+    batching = Batching(
+        *lengths, batch_tokens=config.batch_tokens, micro_batch_tokens=limit, seed=config.seed
+    )
+    optimizer = adam(model, config)
+    step, epoch, tokens, spent = 0, 0, 0, 0.0
+    model.train()
+    while budget.done(step, spent) < 1:
+        for ids in batching.epoch(epoch):
+            if budget.done(step, spent) >= 1:
+                break
+            begin = time.perf_counter()
+            batches: list[Batch] = [to_batch(data.train, part, model, "cpu") for part in ids]
+            rate = learning_rate(config, model.config.d_model, step + 1, budget.done(step, spent))
+            seen = update(model, optimizer, batches, config, rate=rate, precision="fp32")
+            spent += time.perf_counter() - begin
+            step, tokens = step + 1, tokens + seen.target_tokens
+            if step % config.report_every == 0:
+                perplexity = math.exp(min(20.0, seen.nll / seen.target_tokens))
+                say(f"update {step:,}, perplexity {perplexity:.2f}, {tokens / spent:,.0f} target tokens/s")
+        epoch += 1
+    model.eval()
+    return {
+        "parameters": model.parameter_count(),
+        "updates": step,
+        "seconds": spent,
+        "target_tokens": tokens,
+        "tokens_per_second": tokens / spent,
+    }
+
+
+def judge(model: Transformer, data: Prepared, beam: int = 4) -> dict[str, Any]:
+    """Perplexity, BLEU and chrF of the model on the validation set, and how long translating it took."""
+    loss = validation_loss(model, data.valid, device="cpu", precision="fp32")
+    translator = Translator(Bundle(model=model, tokenizer=data.tokenizer, training={}))
+    begin = time.perf_counter()
+    outputs = translator.translate([pair.source for pair in data.valid_pairs], beam=beam)
+    seconds = time.perf_counter() - begin
+    found = score(outputs, [pair.target for pair in data.valid_pairs], ter=False)
+    return {
+        "perplexity": math.exp(min(20.0, loss)),
+        "bleu": found.bleu,
+        "chrf": found.chrf,
+        "translation_seconds": seconds,
+        "signature": found.signature,
+    }
+
+
+def describe(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows as a table."""
+    lines = [
+        f"{'system':15}{'parameters':>12}{'rate':>10}{'updates':>9}{'s':>8}{'tokens/s':>10}{'PPL':>8}{'BLEU':>7}"
+        f"{'chrF':>7}"
+    ]
+    lines += [
+        f"{row['system']:15}{row['parameters']:>12,}{row['rate']:>10.1e}{row['updates']:>9,}{row['seconds']:>8.0f}"
+        f"{row['tokens_per_second']:>10,.0f}{row['perplexity']:>8.2f}{row['bleu']:>7.2f}{row['chrf']:>7.2f}"
+        for row in rows
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,82 @@
+"""``transduce compare``: several systems, or files of outputs, on one test set."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from transduce.errors import UsageError
+
+
+def compare(  # noqa: PLR0913 - a command's parameters are its flags
+    systems: Annotated[
+        list[str],
+        typer.Argument(metavar="SYSTEM...", help="Model folders, or files of outputs (also .gz, .zst)."),
+    ],
+    *,
+    source: Annotated[str, typer.Option(metavar="FILE", help="The test set's source.")],
+    reference: Annotated[list[str], typer.Option(metavar="FILE", help="Its translation; may be repeated.")],
+    training: Annotated[
+        str,
+        typer.Option(metavar="FILE", help="Target side of the training text: tells which words are rare."),
+    ] = "",
+    test: Annotated[str, typer.Option(help="bootstrap, randomisation, both or none.")] = "both",
+    samples: Annotated[int, typer.Option(help="Samples of a test; 0: 1,000 and 10,000.")] = 0,
+    shown: Annotated[int, typer.Option(help="So many of the sentences that differ most.")] = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
+    output: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML page.")] = None,
+) -> None:
+    """Compare systems on one test set: scores, significance, and where they differ."""
+    chosen = {"both": ["bootstrap", "randomisation"], "none": []}.get(test, [test])
+    if test not in ("both", "none", "bootstrap", "randomisation"):
+        raise UsageError(f"--test {test}: choose bootstrap, randomisation, both or none")
+    if samples < 0 or shown < 0:
+        raise UsageError(f"--samples is {samples} and --shown is {shown}; use 0 or more")
+    if output is not None and output.suffix != ".html":
+        raise UsageError(f"{output}: the comparison is written as a page; name it .html")
+    from transduce.data.lines import read_lines
+    from transduce.evaluation.compare import compare as compared
+    from transduce.evaluation.compare_page import describe, page
+    from transduce.files import write_bytes
+
+    sources = list(read_lines(source))
+    references = [list(read_lines(path)) for path in reference]
+    outputs = [(name, _outputs(name, sources)) for name in systems]
+    lines = read_lines(training) if training else iter(())
+    found = compared(
+        list(zip(_short([name for name, _ in outputs]), [lines for _, lines in outputs], strict=True)),
+        references,
+        sources,
+        training=lines,
+        tests=chosen,
+        samples=samples,
+        shown=shown,
+    )
+    if output is not None:
+        write_bytes(output, page(found).encode())
+        print(f"{output}: {len(systems)} systems, {len(sources):,} sentences", file=sys.stderr)
+    print(json.dumps(found.as_dict(), ensure_ascii=False) if as_json else describe(found))
+
+
+def _outputs(name: str, sources: list[str]) -> list[str]:
+    """The lines of a file, or what the model in a folder makes of the sources (beam 4)."""
+    from transduce.data.lines import read_lines
+
+    if not Path(name).is_dir():
+        return list(read_lines(name))
+    from transduce import machine
+    from transduce.decoding.translator import Translator
+
+    machine.tune_allocator()
+    print(f"{name}: translating {len(sources):,} lines", file=sys.stderr)
+    return Translator.load(name).translate(sources)
+
+
+def _short(names: list[str]) -> list[str]:
+    """Names without the folders that all share; whole where they would be the same otherwise."""
+    short = [Path(name).name for name in names]
+    return short if len(set(short)) == len(short) else names

@@ -1,0 +1,120 @@
+"""``transduce prune``: a smaller, faster model with the attention heads that matter most."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from transduce.errors import UsageError
+
+if TYPE_CHECKING:
+    from transduce.bundle import Bundle
+
+
+def prune(  # noqa: PLR0913 - a command's parameters are its flags
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as `train` writes it.")],
+    *,
+    heads: Annotated[int, typer.Option(help="Heads that every attention keeps; 0 only with --curve.")] = 0,
+    source: Annotated[str, typer.Option(metavar="FILE", help="Sentences to judge the heads by.")],
+    target: Annotated[str, typer.Option(metavar="FILE", help="Their translations.")],
+    output: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where the smaller model goes.")
+    ] = None,
+    by: Annotated[str, typer.Option(help="How heads are judged: gradient or masking.")] = "gradient",
+    pairs: Annotated[int, typer.Option(help="At most so many pairs, from the top; 0: all.")] = 500,
+    curve: Annotated[
+        bool, typer.Option("--curve", help="Score every number of heads on the same pairs, greedily.")
+    ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="The curve as JSON, one line a number of heads.")
+    ] = False,
+) -> None:
+    """Keep the N most important heads of every attention, or show what each N costs."""
+    _check(heads, output, by, curve, as_json)
+    from transduce.bundle import load_bundle, save_bundle
+    from transduce.cli.heads import read_pairs
+    from transduce.inspection import head_importance
+    from transduce.inspection.pruning import pruned
+
+    texts, _ = read_pairs(source, target, pairs)
+    bundle = load_bundle(model)
+    data = head_importance.batched_pairs(bundle, texts)
+    measure = (
+        head_importance.importance_by_gradient if by == "gradient" else head_importance.importance_by_masking
+    )
+    importance = measure(bundle.model, data)
+    if output is not None:
+        smaller = pruned(bundle, importance, heads)
+        save_bundle(output, smaller.model, smaller.model.config, smaller.tokenizer, smaller.training)
+        before, after = bundle.model.parameter_count(), smaller.model.parameter_count()
+        loss, less = (head_importance.loss_of(one.model, data) for one in (bundle, smaller))
+        print(
+            f"{output}: {heads} of {bundle.model.config.heads} heads, {after:,} of {before:,} parameters; "
+            f"loss of a target token {loss:.4f} before, {less:.4f} now; train on with `train --from`",
+            file=sys.stderr,
+        )
+    if curve:
+        rows = _curve(bundle, importance, texts)
+        print("\n".join(map(json.dumps, rows)) if as_json else describe(rows))
+
+
+def _check(heads: int, output: Path | None, by: str, curve: bool, as_json: bool) -> None:
+    if by not in ("gradient", "masking"):
+        raise UsageError(f"--by {by}: choose gradient or masking")
+    if output is None and not curve:
+        raise UsageError("nothing to do: name a folder with --output, or ask for the --curve")
+    if output is not None and heads < 1:
+        raise UsageError(
+            f"--heads is {heads}; say how many heads every attention of --output keeps, 1 or more"
+        )
+    if output is None and heads:
+        raise UsageError(f"--heads {heads} needs --output, the folder for the smaller model")
+    if output is not None and output.exists() and any(output.iterdir()):
+        raise UsageError(f"{output}: exists already; choose another --output")
+    if as_json and not curve:
+        raise UsageError("--json is for the --curve; leave it out")
+
+
+def _curve(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    from transduce.decoding.translator import Translator
+    from transduce.evaluation.scores import score
+    from transduce.inspection.pruning import pruned
+
+    rows = []
+    for heads in range(bundle.model.config.heads, 0, -1):
+        smaller = pruned(bundle, importance, heads)
+        translator = Translator(smaller)
+        begin = time.perf_counter()
+        outputs = translator.translate([source for source, _ in texts], beam=1)
+        seconds = time.perf_counter() - begin
+        scores = score(outputs, [target for _, target in texts], ter=False)
+        rows.append(
+            {
+                "heads": heads,
+                "parameters": smaller.model.parameter_count(),
+                "bleu": scores.bleu,
+                "chrf": scores.chrf,
+                "sentences_per_second": len(texts) / seconds,
+            }
+        )
+        print(f"{heads} heads: BLEU {scores.bleu:.2f}", file=sys.stderr)
+    return rows
+
+
+def describe(rows: Sequence[dict[str, Any]]) -> str:
+    """The curve as a table with bars."""
+    best = max(max(row["bleu"] for row in rows), 1e-9)
+    lines = ["heads  parameters    BLEU    chrF  sentences/s"]
+    for row in rows:
+        bar = "#" * max(0, round(40 * row["bleu"] / best))
+        lines.append(
+            f"{row['heads']:>5} {row['parameters']:>11,} {row['bleu']:>7.2f} {row['chrf']:>7.2f} "
+            f"{row['sentences_per_second']:>12.1f}  {bar}"
+        )
+    return "\n".join(lines)

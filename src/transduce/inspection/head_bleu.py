@@ -1,0 +1,48 @@
+"""How much BLEU a model loses without each head: every head is masked in turn, and everything translated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from transduce.bundle import Bundle
+from transduce.decoding.translator import Translator
+from transduce.inspection.head_importance import attentions, scaled_heads, without_head
+
+Table = Float[Tensor, "layers heads"]
+
+
+def bleu_by_masking(
+    bundle: Bundle,
+    pairs: Sequence[tuple[str, str]],
+    *,
+    beam: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> dict[str, Table]:
+    """BLEU (sacreBLEU's default) without each head less that with all; negative where the head is needed."""
+    translator = Translator(bundle)
+    base = _bleu(translator, pairs, beam)
+    modules = attentions(bundle.model)
+    done, total = 0, sum(module.heads for group in modules.values() for module in group)
+    found = {}
+    for kind, group in modules.items():
+        table = torch.zeros(len(group), bundle.model.config.heads)
+        for layer, module in enumerate(group):
+            for head in range(module.heads):
+                with scaled_heads(without_head(module, head)):
+                    table[layer, head] = _bleu(translator, pairs, beam) - base
+                done += 1
+                if progress is not None:
+                    progress(done, total)
+        found[kind] = table
+    return found
+
+
+def _bleu(translator: Translator, pairs: Sequence[tuple[str, str]], beam: int) -> float:
+    from sacrebleu.metrics.bleu import BLEU
+
+    outputs = translator.translate([source for source, _ in pairs], beam=beam)
+    return float(BLEU().corpus_score(outputs, [[target for _, target in pairs]]).score)
