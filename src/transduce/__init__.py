@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
+    from transduce.documents.translate import translate_document as translate_document
+    from transduce.documents.translate import translate_file as translate_file
     from transduce.errors import TransduceError as TransduceError
     from transduce.evaluation.evaluate import evaluate as evaluate
     from transduce.evaluation.evaluate import evaluate_file as evaluate_file
@@ -68,6 +70,8 @@ _HOMES = {
     "read_run": "transduce.training.history",
     "split_corpus": "transduce.data.public",
     "train": "transduce.training.run",
+    "translate_document": "transduce.documents.translate",
+    "translate_file": "transduce.documents.translate",
     "translate_folder": "transduce.decoding.bulk",
     "write_corpus": "transduce.data.corpus.generator",
 }
@@ -100,6 +104,8 @@ __all__ = [
     "read_run",
     "split_corpus",
     "train",
+    "translate_document",
+    "translate_file",
     "translate_folder",
     "write_corpus",
 ]

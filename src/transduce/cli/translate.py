@@ -1,4 +1,4 @@
-"""``transduce translate``: lines in, lines out, in the same order and number."""
+"""``transduce translate``: lines in, lines out, in the same order and number; documents in place."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from transduce.cli.beside import Beside
+from transduce.cli.documents import document_format, translate_one
 from transduce.cli.ensemble import folders
 from transduce.cli.partial import fingerprint, resumable
 from transduce.cli.progress import Progress
@@ -30,6 +31,13 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     output_file: Annotated[
         str, typer.Option("--output", metavar="FILE", help="Where to write them (also .gz); - is stdout.")
     ] = "-",
+    input_format: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            help="po, xliff, tmx, srt, vtt, html, markdown, docx, odt, or text: lines. As --input is named.",
+        ),
+    ] = "",
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the --output of a run that was stopped.")
     ] = False,
@@ -118,6 +126,9 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--document", help="Lines are paragraphs: translate sentence by sentence.")
     ] = False,
     language: Annotated[str, typer.Option(help="The source's language for --document, e.g. en.")] = "",
+    target_language: Annotated[
+        str, typer.Option(help="The target's language, where a document must say it (TMX, XLIFF 2).")
+    ] = "",
     shortlist: Annotated[
         bool, typer.Option("--shortlist", help="Choose among the tokens that `transduce shortlist` found.")
     ] = False,
@@ -136,15 +147,13 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     engine: Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")] = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
 ) -> None:
-    """Translate lines of text; each line gives exactly one line, and empty lines stay empty."""
+    """Translate lines of text, one line each, or a document in place; what it is, its name tells."""
     models = folders(model, ensemble, ensemble_by)
-    if confidence and not as_json:
-        raise UsageError("--confidence stands in JSON lines: add --json")
-    for flag, count in (("--n-best", n_best), ("--samples", samples)):
-        if count > 1 and not as_json and not mbr:
-            raise UsageError(
-                f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
-            )
+    of_lines = {"--resume": resume, "--json": as_json, "--scores": scores, "--explain": explain}
+    of_lines |= {"--alignments": bool(alignments), "--prefix-file": prefix_file is not None}
+    kind = document_format(input_file, input_format, target_language, of_lines)
+    if not as_json:
+        check_without_json(confidence, {"--n-best": n_best, "--samples": samples}, mbr)
     check_align(align, as_json, alignments, output_file)
     beside = [name for name in (prefix_file, glossary) if name is not None]
     for path in (output_file, *([alignments] if alignments else [])):
@@ -178,16 +187,18 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "repetition_penalty": repetition_penalty,
         "alignments": align or bool(alignments),
         "alignment_layer": alignment_layer,
-        "protect": protect,
-        "document": document,
+        "protect": protect or ("all" if kind else ""),
+        "document": document or bool(kind),
         "language": language,
         "shortlist": shortlist,
     }
     TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
-    terms = None
-    if glossary is not None:
-        terms = Glossary.read(glossary, exact=not glossary_inflect, languages=glossary_languages)
+    terms = (
+        None
+        if glossary is None
+        else Glossary.read(glossary, exact=not glossary_inflect, languages=glossary_languages)
+    )
     machine.tune_allocator()
     translator = Translator.load(
         models,
@@ -199,6 +210,11 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     )
     if shortlist:
         _ = translator.shortlist  # a missing or damaged one is said before a file is opened
+    if kind:
+        translate_one(
+            translator, (input_file, output_file), kind, (language, target_language), options, terms
+        )
+        return
     asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)
     made_from = {
@@ -238,6 +254,17 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
             files.done(chunk, beside_chunk)
             progress.finished(len(chunk))
         prefixes.finish()
+
+
+def check_without_json(confidence: bool, counts: dict[str, int], mbr: str) -> None:
+    """Nothing; refuses what only JSON lines have room for."""
+    if confidence:
+        raise UsageError("--confidence stands in JSON lines: add --json")
+    for flag, count in counts.items():
+        if count > 1 and not mbr:
+            raise UsageError(
+                f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
+            )
 
 
 def check_align(align: bool, as_json: bool, alignments: str, output: str) -> None:

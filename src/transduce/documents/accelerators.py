@@ -1,0 +1,44 @@
+"""Accelerators: the mark before the letter that works a menu or button, as in ``&Open`` or ``_Open``."""
+
+from __future__ import annotations
+
+import re
+
+# & is one anywhere but in "AT&T" and "a & b"; _ only at the start of a word, for names have it inside.
+_MARKS = (
+    re.compile(r"(?<!&)(?:&(?=[a-z])|(?<![A-Za-z0-9])&(?=[^\W_]))"),
+    re.compile(r"(?<![\w/.-])_(?=[^\W_])"),
+)
+_LONGEST = 60
+
+
+def without_accelerator(text: str) -> tuple[str, str, str]:
+    """The text without its accelerator's mark, the mark, and the letter; both empty where there is none.
+
+    A text with several is taken to mean something else by them.
+    """
+    if len(text) > _LONGEST:
+        return text, "", ""
+    for pattern in _MARKS:
+        found = list(pattern.finditer(text))
+        at = found[0].start() if found else -1
+        if len(found) == 1 and text.count(text[at]) == 1 and not re.match(r"&#?\w+;", text[at:]):
+            return text[:at] + text[at + 1 :], text[at], text[at + 1]
+    return text, "", ""
+
+
+def with_accelerator(output: str, mark: str, letter: str) -> str:
+    """The output with the mark before the same letter if it has it, best at the start of a word.
+
+    Else before its first letter; where it has none, the letter is added in brackets, as is done in Chinese.
+    """
+    if not mark:
+        return output
+    plain = [match.start() for match in re.finditer(r"<[^<>]*>|[^\W_]", output) if match.group()[0] != "<"]
+    same = [at for at in plain if output[at].lower() == letter.lower()]
+    starts = [at for at in same if not at or not output[at - 1].isalnum()]
+    latin = [at for at in plain if output[at].isascii()]
+    for places in (starts, same, latin if letter.isascii() else plain):
+        if places:
+            return output[: places[0]] + mark + output[places[0] :]
+    return f"{output}({mark}{letter.upper()})"
