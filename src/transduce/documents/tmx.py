@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from transduce.data.formats.languages import agreement
 from transduce.documents.catalog_text import Content, Role
 from transduce.documents.slots import Lines, Opened, Part, Slot
 from transduce.documents.translate import Reading
@@ -44,24 +45,23 @@ def open_tmx(content: bytes, reading: Reading) -> Opened:
         variants = [one for one in unit.elements if one.name == "tuv"]
         languages = [one.attributes.get("xml:lang", one.attributes.get("lang", "")) for one in variants]
         seen.update(languages)
-        sources = [one for one, code in zip(variants, languages, strict=True) if same_language(code, source)]
-        targets = [one for one, code in zip(variants, languages, strict=True) if same_language(code, target)]
+        sources = [one for one, code in zip(variants, languages, strict=True) if _same(code, source)]
+        targets = [one for one, code in zip(variants, languages, strict=True) if _same(code, target)]
         place = f"{reading.name}:{lines.number(unit.begin)}"
         if "tuid" in unit.attributes:
             place += f" (unit {unit.attributes['tuid']!r})"
         slot = _slot(xml, sources[0] if sources else None, targets, target, place)
         if slot is not None:
             slots.append(slot)
-    if seen and not any(same_language(code, source) for code in seen):
+    if seen and not any(_same(code, source) for code in seen):
         there = ", ".join(sorted(filter(None, seen)))
         raise DataError(f"{reading.name}: has no units in {source!r}; its languages are: {there}")
     return Opened((Part(xml.text, tuple(slots)),), lambda texts: xml.encode(texts[0]))
 
 
-def same_language(code: str, wanted: str) -> bool:
+def _same(code: str, wanted: str) -> bool:
     """Whether ``code`` is the language ``wanted``, or a variety of it, as en-GB is of en."""
-    code, wanted = code.lower().replace("_", "-"), wanted.lower().replace("_", "-")
-    return code == wanted or code.startswith(f"{wanted}-")
+    return bool(code) and agreement(code, wanted) >= 2
 
 
 def _slot(

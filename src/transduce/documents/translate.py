@@ -55,6 +55,7 @@ SUFFIXES = {
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 _PROTECTED = re.compile(r"line \d+: (?:lost|doubled|invented): ")
 _LINE = re.compile(r"line \d+:? +")
+_EMPTY = re.compile(r"<(gq*\d+)></\1>")
 _MARKER = re.compile(r"<[^<>]*>")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -217,6 +218,8 @@ def _told(slot: Slot, outputs: Mapping[str, str], told: Mapping[str, list[str]])
         messages += told.get(text, [])
         if text in outputs:
             messages += lost_or_doubled(text, outputs[text], frozenset(KINDS))
+            emptied = set(_EMPTY.findall(outputs[text])) - set(_EMPTY.findall(text))
+            messages += [f"no word came of what stood in <{name}>" for name in sorted(emptied)]
     return [
         f"{slot.place}: " + _MARKER.sub(lambda found: slot.shown.get(found.group(), found.group()), message)
         for message in messages

@@ -28,6 +28,7 @@ _PASSED_OVER = {"header", "note", "prop"}
 _PAIRED = {"bpt", "ept"}
 _ALONE = {"ph", "it", "ut"}
 _MISSING = "without source or target"
+_UNREVIEWED = "that a machine made and nobody has reviewed"
 
 
 class _Reader(XmlReader[Pair]):
@@ -38,6 +39,7 @@ class _Reader(XmlReader[Pair]):
         self._line = self._silent = 0
         self._texts: list[tuple[str, str]] = []
         self._language, self._segments = "", 0
+        self._unreviewed: set[int] = set()
         self._pieces: list[str | None] | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
@@ -51,12 +53,9 @@ class _Reader(XmlReader[Pair]):
                 f"<{name}> {where}; TMX has {' or '.join(sorted(_INSIDE.get(parent, {'text'})))} there"
             )
         if name in _PASSED_OVER:
-            self._silent = 1
-            if name == "header":
-                declared = attributes.get("srclang", "")
-                self._declared = "" if declared == "*all*" else declared
+            self._pass_over(name, parent, attributes)
         elif name == "tu":
-            self._line, self._texts = self.line, []
+            self._line, self._texts, self._unreviewed = self.line, [], set()
         elif name == "tuv":
             self._language, self._segments = attributes.get(LANGUAGE, attributes.get("lang", "")), 0
             if not self._language:
@@ -66,6 +65,15 @@ class _Reader(XmlReader[Pair]):
             if self._segments > 1:
                 raise self.fault("a second <seg> in one <tuv>; TMX has one")
             self._pieces = []
+
+    def _pass_over(self, name: str, parent: str, attributes: dict[str, str]) -> None:
+        self._silent = 1
+        if name == "header":
+            declared = attributes.get("srclang", "")
+            self._declared = "" if declared == "*all*" else declared
+        elif parent == "tuv" and attributes.get("type") == "x-transduce":
+            # What `transduce translate` has filled in; it stands before the segment.
+            self._unreviewed.add(len(self._texts))
 
     def _start_inside(self, name: str) -> None:
         if self._silent:
@@ -103,6 +111,9 @@ class _Reader(XmlReader[Pair]):
         places = self.sides.of(names, self._declared)
         if places is None:
             self._tally.skip(self.path, _MISSING, self._line)
+            return
+        if self._unreviewed.intersection(places):
+            self._tally.skip(self.path, _UNREVIEWED, self._line)
             return
         source, target = (self._texts[place][1] for place in places)
         self.ready.append(Pair(source, target, self.path, self._line, corpus=self._corpus))
