@@ -25,7 +25,8 @@ FILES = {
     ),
     "b.xliff": (
         '<xliff version="2.0" srcLang="en" trgLang="de"><file id="f"><unit id="u"><segment>'
-        "<source>a dog</source></segment><segment><source>b</source><target>B!</target></segment></unit></file></xliff>",
+        "<source>a dog</source></segment><segment><source>b</source>"
+        "<target>B!</target></segment></unit></file></xliff>",
         ' state="initial" subState="transduce:needs-review"',
     ),
     "a.tmx": (
