@@ -73,7 +73,7 @@ def test_no_command_prints_the_help_on_stderr(capsys):
         (["doctor", "--nonsense"], "no such option: --nonsense (see transduce doctor --help)"),
         (["doctor", "surplus"], "surplus"),
         (["corpus"], "missing command (see transduce corpus --help)"),
-        (["evaluate", "model"], "--reference is missing"),
+        (["score", "model", "--source", "a"], "missing option '--target'"),
         (["evaluate", "model", "--beam", "many"], "--beam"),
     ],
 )

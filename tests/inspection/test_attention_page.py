@@ -69,6 +69,6 @@ def test_it_fits_dark_and_narrow_screens(
         ink = page.evaluate(
             "(() => { const c = document.querySelector('.matrix canvas');"
             " const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data;"
-            " for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 128) return d[i]; return -1; })()"
+            " for (let i = 0; i < d.length; i += 4) if (d[i + 3] > 24) return d[i]; return -1; })()"
         )
         assert ink > 128 if scheme == "dark" else ink < 128
