@@ -1,15 +1,17 @@
-"""The transduce command without the seconds in which Python loads torch: one that has it runs each.
+"""The transduce command, and Python, without the seconds in which torch is loaded: one that has it runs each.
 
 `python command_server.py serve SOCKET` loads everything and listens; `python -S command_server.py call SOCKET
-ARGUMENTS` has it run one command, in a fork with the caller's arguments, folder, environment, stdin, stdout
-and stderr, and ends with its exit code.
+ARGUMENTS` has it run one command, and `... run SOCKET CODE` some Python, in a fork with the caller's
+arguments, folder, environment, stdin, stdout and stderr, and ends with its exit code.
 """
 
 from __future__ import annotations
 
 import array
+import contextlib
 import json
 import os
+import runpy
 import signal
 import socket
 import sys
@@ -17,14 +19,15 @@ import sys
 
 def serve(path: str) -> None:
     """Never returns; whoever started this process ends it."""
-    import runpy
-
-    import torch  # noqa: F401 - with those below it is what takes long
+    import torch._dynamo  # noqa: F401 - what takes long; the optimizer asks for the compiler too
 
     import transduce.cli.main
     import transduce.decoding.translator
     import transduce.evaluation.evaluate
     import transduce.training.run  # noqa: F401
+
+    with contextlib.suppress(ImportError):
+        import openvino  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the forks ended
     listener = socket.socket(socket.AF_UNIX)
@@ -45,19 +48,28 @@ def serve(path: str) -> None:
         os.chdir(call["folder"])
         os.environ.clear()
         os.environ.update(call["environment"])
-        sys.argv = ["transduce", *call["arguments"]]
-        code: object = 1
-        try:
-            runpy.run_module("transduce", run_name="__main__", alter_sys=True)
-            code = 0
-        except SystemExit as end:
-            code = end.code or 0
-        except BaseException:
-            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
-        sys.stdout.flush()
-        sys.stderr.flush()
-        caller.sendall(str(code if isinstance(code, int) else 1).encode())
+        caller.sendall(str(_done(call["what"], call["arguments"])).encode())
         os._exit(0)
+
+
+def _done(what: str, arguments: list[str]) -> int:
+    """The exit code of a command, or of Python code."""
+    code: object = 1
+    try:
+        if what == "run":
+            sys.argv = ["-c"]
+            exec(compile(arguments[0], "<block>", "exec"), {"__name__": "__main__"})
+        else:
+            sys.argv = ["transduce", *arguments]
+            runpy.run_module("transduce", run_name="__main__", alter_sys=True)
+        code = 0
+    except SystemExit as end:
+        code = end.code or 0
+    except BaseException:
+        sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return code if isinstance(code, int) else 1
 
 
 def _receive(caller: socket.socket) -> tuple[str, list[int]]:
@@ -71,12 +83,13 @@ def _receive(caller: socket.socket) -> tuple[str, list[int]]:
     return text.decode(), list(files)
 
 
-def call(path: str, arguments: list[str]) -> int:
-    """The exit code of the command, 1 where it was killed."""
-    what = {"arguments": arguments, "folder": os.getcwd(), "environment": dict(os.environ)}
+def ask(what: str, path: str, arguments: list[str]) -> int:
+    """The exit code of what is to be done, call or run; 1 where it was killed."""
+    environment = dict(os.environ)
+    asked = {"what": what, "arguments": arguments, "folder": os.getcwd(), "environment": environment}
     with socket.socket(socket.AF_UNIX) as server:
         server.connect(path)
-        text = json.dumps(what).encode()
+        text = json.dumps(asked).encode()
         files = array.array("i", [0, 1, 2])
         sent = server.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
         server.sendall(text[sent:])
@@ -87,4 +100,4 @@ def call(path: str, arguments: list[str]) -> int:
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
         serve(sys.argv[2])
-    sys.exit(call(sys.argv[2], sys.argv[3:]))
+    sys.exit(ask(sys.argv[1], sys.argv[2], sys.argv[3:]))

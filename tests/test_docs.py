@@ -89,12 +89,12 @@ def _shortened_python(code: str) -> str:
     )
 
 
-def _run(language: str, code: str, folder: Path, environment: dict[str, str]) -> None:
+def _run(language: str, code: str, folder: Path, environment: dict[str, str], server: Path) -> None:
     if language == "bash":
         lines = [line for line in code.split("\n") if not line.startswith(CHECKED_ELSEWHERE)]
         command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
     else:
-        command = [sys.executable, "-W", "error", "-c", _shortened_python(code)]
+        command = [sys.executable, "-S", str(SERVER), "run", str(server), _shortened_python(code)]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -104,12 +104,12 @@ def _run(language: str, code: str, folder: Path, environment: dict[str, str]) ->
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
-def test_every_block_runs(document: Path, tmp_path: Path, shell: dict[str, str]) -> None:
+def test_every_block_runs(document: Path, tmp_path: Path, shell: dict[str, str], server: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     for language, code in _blocks(document):
         if language in ("bash", "python"):
-            _run(language, code, folder, shell)
+            _run(language, code, folder, shell, server)
         elif language == "toml":
             tomllib.loads(code)
             name = re.match(r"# (\S+\.toml)\n", code)

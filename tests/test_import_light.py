@@ -11,6 +11,7 @@ COMMANDS = (
     "translate",
     "evaluate",
     "score",
+    "rerank",
     "shortlist",
     "average",
     "doctor",
@@ -40,6 +41,21 @@ def test_help_imports_nothing_heavy():
 
 def test_looking_at_the_machine_module_does_not_load_torch():
     assert "torch" not in loaded_by("import transduce.machine; transduce.machine.tune_allocator()")
+
+
+def test_a_model_is_loaded_without_the_compiler_of_torch(tmp_path):
+    from tiny_translator import tiny_bundle
+    from transduce.bundle import save_bundle
+
+    bundle = tiny_bundle()
+    save_bundle(tmp_path, bundle.model, bundle.model.config, bundle.tokenizer, {})
+    program = (
+        "import sys; from transduce import Translator\n"
+        f"it = Translator.load({str(tmp_path)!r}, device='cpu', engine='torch')\n"
+        "print(it.translate(['ab de'], beam=2) != [''], 'torch._dynamo' in sys.modules)"
+    )
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert run.stdout == "True False\n"
 
 
 def test_the_public_names_resolve():

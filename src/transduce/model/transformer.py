@@ -113,6 +113,8 @@ class Transformer(nn.Module):
         N(0, 1 / d_model), biases 0, gains 1. With ``initialisation = "fused-2017"`` fan_avg is that of the
         fused Q, K, V matrix, as it was then; with ``"separate"`` each part counts as a matrix of its own.
         """
+        if self.embeddings.target.is_meta:
+            return  # nothing is stored: torch would load its compiler, for seconds, to draw nothing
         wide_k, wide_v = self.config.heads * self.config.d_k, self.config.heads * self.config.d_v
         fused = {"qkv": (wide_k, wide_k, wide_v), "kv": (wide_k, wide_v)}
         for name, module in self.named_modules():
