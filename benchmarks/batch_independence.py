@@ -49,7 +49,7 @@ def main() -> int:
         share = max(counts) / len(lines)
         print(f"{precision:12}{len(lines):8,}{counts[0]:15,}{counts[1]:10,}{share:9.2%}", flush=True)
         rows.append({"precision": precision, "lines": len(lines), "small": counts[0], "reversed": counts[1]})
-    engine = type(translator.engine).__name__
+    engine = type(translator.searcher.engine).__name__
     print(f"recipe: {given.source.name}, beam {given.beam}, {engine}, batches of 8,192, 600 and 3,000 tokens")
     print(json.dumps({"model": given.model.name, "beam": given.beam, "engine": engine, "rows": rows}))
     return 0

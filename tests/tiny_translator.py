@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import functools
 import random
+from collections.abc import Generator, Sequence
 from typing import Any
 
 import torch
 
 from transduce.bundle import Bundle
-from transduce.data.tokenizer import Tokenizer
+from transduce.data.tokenizer import EOS_ID, Tokenizer
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.translator import Translator
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 
@@ -44,3 +47,23 @@ def tiny_model(*, seed: int = 1, ends: float = 7.0, **settings: Any) -> Transfor
 def tiny_bundle(**settings: Any) -> Bundle:
     """The model with its tokenizer."""
     return Bundle(model=tiny_model(**settings), tokenizer=tokenizer(), training={"recipe": "none"})
+
+
+class Echo(Translator):
+    """A translator whose model says the source again; ``heard`` has the ids of all that it was asked."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(tiny_bundle(**settings))
+        self.heard: list[list[int]] = []
+        self.searcher.search = self._again  # type: ignore[method-assign]
+        self.searcher.stream = self._token_by_token  # type: ignore[method-assign]
+
+    def _again(self, ids: Sequence[Sequence[int]], *_: Any) -> list[list[Hypothesis]]:
+        self.heard += [list(source) for source in ids]
+        return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
+
+    def _token_by_token(self, source: Sequence[int], *_: Any) -> Generator[list[int], None, Hypothesis]:
+        ((output,),) = self._again([source])
+        for token in source:
+            yield [token]
+        return output

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from transduce.decoding.bulk import translate_folder as translate_folder
     from transduce.decoding.glossary import Glossary as Glossary
     from transduce.decoding.pair_scores import PairScorer as PairScorer
+    from transduce.decoding.paragraphs import translate_paragraphs as translate_paragraphs
+    from transduce.decoding.reranking import Weights as Weights
+    from transduce.decoding.reranking import rerank as rerank
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
@@ -54,6 +57,7 @@ _HOMES = {
     "Term": "transduce.decoding.terms",
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
+    "Weights": "transduce.decoding.reranking",
     "average_folders": "transduce.training.averaging",
     "clean_corpus": "transduce.data.public",
     "convert_corpus": "transduce.data.public",
@@ -68,11 +72,13 @@ _HOMES = {
     "plot_curves": "transduce.training.curves",
     "read_corpus": "transduce.data.public",
     "read_run": "transduce.training.history",
+    "rerank": "transduce.decoding.reranking",
     "split_corpus": "transduce.data.public",
     "train": "transduce.training.run",
     "translate_document": "transduce.documents.translate",
     "translate_file": "transduce.documents.translate",
     "translate_folder": "transduce.decoding.bulk",
+    "translate_paragraphs": "transduce.decoding.paragraphs",
     "write_corpus": "transduce.data.corpus.generator",
 }
 
@@ -87,6 +93,7 @@ __all__ = [
     "TransduceError",
     "Transformer",
     "Translator",
+    "Weights",
     "__version__",
     "average_folders",
     "clean_corpus",
@@ -102,11 +109,13 @@ __all__ = [
     "plot_curves",
     "read_corpus",
     "read_run",
+    "rerank",
     "split_corpus",
     "train",
     "translate_document",
     "translate_file",
     "translate_folder",
+    "translate_paragraphs",
     "write_corpus",
 ]
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jaxtyping
 import pytest
 
 from tiny_translator import sentences, tiny_bundle
@@ -62,6 +64,28 @@ def test_mistakes_are_one_line(capsys: Any) -> None:
         "model/shortlist.safetensors: there is no shortlist beside this model; make one with"
     )
     assert not Path("model/shortlist.safetensors").exists()
+
+
+@pytest.fixture
+def unchecked() -> Iterator[None]:
+    """No shape is checked meanwhile."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.filterwarnings("ignore:.*looks tokenised")
+def test_what_is_evaluated_with_it_is_what_is_translated_with_it(capsys: Any) -> None:
+    assert main(call("--candidates", "3", "--frequent", "0")) == 0
+    flags = ["--shortlist", "--beam", "2", "--engine", "torch", "--precision", "fp32"]
+    assert main(["translate", "model", "--input", "c", "--output", "x", *flags]) == 0
+    capsys.readouterr()
+    assert main(["evaluate", "model", "--source", "c", "--reference", "c", "--output", "y", *flags]) == 0
+    assert Path("x").read_bytes() == Path("y").read_bytes()
+    assert "--beam 2 --alpha 0.6 --shortlist | cpu fp32 torch | " in capsys.readouterr().out
+    assert main(["translate", "model", "--input", "c", "--output", "x", *flags[1:]]) == 0
+    assert Path("x").read_bytes() != Path("y").read_bytes()
 
 
 def test_another_shortlist_is_another_run(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:

@@ -215,6 +215,18 @@ def test_confidence_stands_in_json_on_request(model: str, capsys: Any) -> None:
         assert 0 < output["confidence"] <= 1
 
 
+def test_confidence_and_protected_items_go_together(model: str, capsys: Any) -> None:
+    Path("in").write_text("<b>ab</b> de {x}\nab <i>gh</i>\n")
+    call = ["translate", model, "--input", "in", "--json", "--confidence", "--protect", "all", *FAST]
+    assert main(call) == 0
+    for line in capsys.readouterr().out.split("\n")[:-1]:
+        (output,) = json.loads(line)["translations"]
+        assert [word["text"] for word in output["words"]] == output["text"].split()
+        values = [word["confidence"] for word in output["words"]]
+        assert all(value is None or 0 < value <= 1 for value in values)
+    assert any(values)  # the second line has nothing but tags, which stand beside its words
+
+
 def test_a_line_that_is_too_long_ends_the_run_where_it_is_to_be_an_error(model: str, capsys: Any) -> None:
     Path("in").write_text("ab\n" + "ab " * 60)
     call = ["translate", model, "--input", "in", "--output", "out", "--long-lines", "error", *FAST]

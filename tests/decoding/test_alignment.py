@@ -11,24 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from tiny_translator import sentences, tiny_bundle, tokenizer
+from tiny_translator import Echo, sentences, tiny_bundle, tokenizer
 from transduce.data.tokenizer import EOS_ID
 from transduce.decoding.alignment import Aligner, mutual_links, pharaoh
-from transduce.decoding.config import TranslationOptions
-from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.translation import OutputPart
 from transduce.decoding.translator import Translator
 from transduce.errors import UsageError
 from transduce.inspection.attention_maps import attention_maps
-
-
-class Echo(Translator):
-    """A translator whose model says the source again."""
-
-    def search(
-        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Any] = ()
-    ) -> list[list[Hypothesis]]:
-        return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
 
 
 def naive_words(text: str) -> list[int]:
@@ -103,7 +92,7 @@ def test_alignments_change_nothing_else_and_are_absent_unless_asked_for() -> Non
 @pytest.mark.usefixtures("shapes_unchecked")
 def test_words_are_those_of_the_text_also_where_a_line_is_split(text: str, longest: int) -> None:
     """A model that repeats the source and looks at the token it repeats aligns word i with word i."""
-    echo = Echo(tiny_bundle(max_length=longest))
+    echo = Echo(max_length=longest)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Aligner, "_attention", _diagonal)
         (found,) = echo.translate_detailed([text], alignments=True)

@@ -43,7 +43,7 @@ def shortlist(*, whole: bool = False) -> Shortlist:
 
 def translator(engine: str, *, whole: bool = False, precision: str = "fp32") -> Translator:
     it = Translator(tiny_bundle(), engine=engine, precision=precision)
-    it.shortlist = shortlist(whole=whole)
+    it.searcher.shortlist = shortlist(whole=whole)
     return it
 
 
@@ -110,8 +110,8 @@ def test_outputs_are_those_of_a_search_that_forbids_everything_else(engine: str)
         ids = tokenizer().encode(line)
         others = np.flatnonzero(~it.shortlist.tokens(ids)).tolist()
         (expected,) = beam_search(
-            plain.engine.step,
-            plain.engine.start(plain._padded([ids])),
+            plain.searcher.engine.step,
+            plain.searcher.engine.start(plain.searcher.padded([ids])),
             max_lengths=torch.tensor([len(ids) + 5]),
             options=SearchOptions(n_best=3, min_length=1),
             start_id=config.start_id,
@@ -149,7 +149,7 @@ def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(engine: str) -> Non
 @pytest.mark.parametrize("engine", ENGINES)
 def test_an_ensemble_of_one_model_twice_is_the_model(engine: str) -> None:
     it, twice = translator(engine), Translator([tiny_bundle(), tiny_bundle()], engine=engine)
-    twice.shortlist = shortlist()
+    twice.searcher.shortlist = shortlist()
     found, expected = (one.translate_detailed(LINES[:5], **OPTIONS) for one in (twice, it))
     assert tokens(found) == tokens(expected)
     assert scores(found) == pytest.approx(scores(expected), abs=1e-4)

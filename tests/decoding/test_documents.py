@@ -1,36 +1,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tiny_translator import tiny_bundle, tokenizer
-from transduce.data.tokenizer import EOS_ID
-from transduce.decoding.config import TranslationOptions
-from transduce.decoding.hypothesis import Hypothesis
+from tiny_translator import Echo, tokenizer
 from transduce.decoding.sentences import sentence_splitter
-from transduce.decoding.translator import Translator
 from transduce.errors import UsageError
 
 pytest.importorskip("sentencex", reason="the extra `documents` is not installed")
-
-
-class Echo(Translator):
-    """A translator whose model says the source again."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(tiny_bundle(**settings))
-        self.heard: list[str] = []
-
-    def search(
-        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Any] = ()
-    ) -> list[list[Hypothesis]]:
-        self.heard += [tokenizer().decode(source) for source in ids]
-        return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +57,7 @@ def test_the_model_sees_sentences() -> None:
     echo = Echo()
     lines = ["  Ab de. Ab!  De? ", "", "\t"]
     assert echo.translate(lines, document=True, language="en") == lines
-    assert sorted(echo.heard) == ["Ab de.", "Ab!", "De?"]
+    assert sorted(map(tokenizer().decode, echo.heard)) == ["Ab de.", "Ab!", "De?"]
 
 
 def test_a_sentence_that_is_too_long_is_split_and_told() -> None:

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from table_models import EOS, START, markov, start
+from table_models import EOS, START, markov, start, step_of
 from torch import Tensor
 
 from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
@@ -81,6 +82,55 @@ def test_the_search_finds_the_best_output_of_the_joint_table() -> None:
         assert best.tokens == (3, EOS)
         assert best.log_probability == pytest.approx(math.log(0.5 * (0.8 + 3 / 7) / 2))
         assert second.log_probability < best.log_probability
+
+
+class ByPrefix:
+    """An engine whose scores depend on all tokens so far, and on the sentence."""
+
+    workers = 1
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+    def logits(self, prefix: tuple[int, ...], sentence: int) -> Tensor:
+        draw = torch.Generator().manual_seed(hash((self.seed, prefix, sentence)) % 2**62)
+        return torch.randn(5, generator=draw, dtype=torch.float64) * 2
+
+    def start(self, source: Tensor, choice: object = None) -> Any:
+        return start(len(source))
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        return step_of(self.logits)(tokens, state)
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+@pytest.mark.parametrize("by", ["mean", "log"])
+def test_every_model_goes_on_with_the_hypotheses_that_were_kept(by: str) -> None:
+    """Hypotheses are copied, dropped and reordered, and sentences leave early."""
+    members, limits = [ByPrefix(1), ByPrefix(2), ByPrefix(3)], torch.tensor([2, 7, 4, 7])
+
+    def together(prefix: tuple[int, ...], sentence: int) -> Tensor:
+        rows = [member.logits(prefix, sentence) for member in members]
+        for row in rows:
+            row[START] = -math.inf
+        return joint_log_p([row.log_softmax(0) for row in rows], by)
+
+    settings: dict[str, Any] = {
+        "max_lengths": limits,
+        "options": SearchOptions(beam=4, n_best=2),
+        "start_id": START,
+        "eos_id": EOS,
+        "forbidden": [START],
+    }
+    joint = Ensemble(members, by=by, forbidden=[START])
+    source = torch.zeros((len(limits), 1), dtype=torch.long)
+    found = beam_search(joint.step, joint.start(source), **settings)
+    expected = beam_search(step_of(together), start(len(limits)), **settings)
+    assert [[one.tokens for one in some] for some in found] == [
+        [one.tokens for one in some] for some in expected
+    ]
+    for one, other in zip(itertools.chain(*found), itertools.chain(*expected), strict=True):
+        assert one.score == pytest.approx(other.score)
 
 
 def same(one: list[Translation], other: list[Translation]) -> bool:

@@ -108,5 +108,11 @@ def test_wrong_calls_are_refused() -> None:
         it.alternatives("ab", count=0)
     with pytest.raises(DataError, match="line 1 has"):
         it.alternatives("ab de " * 20)
+    with pytest.raises(DataError, match="line 7 has"):
+        it.alternatives("ab de " * 20, first_line=7)
+    with pytest.raises(
+        UsageError, match=r"samples is 2, which has no say in alternatives; leave it out \(they"
+    ):
+        it.alternatives("ab", samples=2)
     with pytest.raises(UsageError, match="the prefix of line 1 is"):
         it.alternatives("ab", "a\nb")

@@ -106,7 +106,41 @@ def aligned(source: str, output: str, pairs: str) -> torch.Tensor:
 )
 def test_items_go_where_their_words_went(line: str, output: str, pairs: str, expected: str) -> None:
     weights = aligned(without_tags(line)[0], output, pairs)
-    assert restored(line, output, weights, ALL) == expected
+    assert restored(line, output, weights, ALL).text == expected
+
+
+def test_a_pair_that_no_word_comes_from_gets_the_nearest_free_word_or_is_told() -> None:
+    weights = aligned("a b c", "A C", "0-0 2-1")
+    lost = restored("a <b>b</b> c", "A C", weights, ALL)
+    assert lost.emptied == ["empty: nothing is left between <b> and its end"]
+    assert lost.text.count("<b></b>") == 1
+    weights[:, 1] = torch.tensor([0.1, 0.2])
+    near = restored("a <b>b</b> c", "A C", weights, ALL)
+    assert (near.text, near.emptied) == ("A <b>C</b>", [])
+    # The word belongs to another pair, and no other is free.
+    taken = restored("<i>a</i> <b>b</b> <u>c</u>", "A C", weights, ALL)
+    assert (taken.text, len(taken.emptied)) == ("<i>A</i> <b></b><u>C</u>", 1)
+    inside = restored("<i>a <b>b</b></i> c", "A C", weights, ALL)
+    assert (inside.text, inside.emptied) == ("<i><b>A</b></i> C", [])
+    # What was empty before is no loss, also within a word.
+    assert restored("a <b></b> b", "A B", aligned("a b", "A B", "0-0 1-1"), ALL).emptied == []
+    within = restored("a<b></b>c d", "AC D", aligned("ac d", "AC D", "0-0 1-1"), ALL)
+    assert within.text.count("<b></b>") == 1
+    assert within.emptied == []
+
+
+def test_confidences_are_those_of_the_words_that_stand_there() -> None:
+    said = (0.1, 0.2, 0.4, 0.8)
+    weights = aligned("a b c d", "A B C D", "0-0 1-1 2-2 3-3")
+    lines = aligned("a b c {n} d", "A B C D", "0-0 1-1 2-2 4-3")
+    lines[3, 3] = 0.1
+    found = restored('<a href="x">a</a> b<br/>c {n} d', "A B C D", lines, ALL)
+    assert found.text.split() == ["<a", 'href="x">A</a>', "B<br/>C", "{n}", "D"]
+    assert found.confidences(said) == pytest.approx((None, 0.1, (0.2 * 0.4) ** 0.5, None, 0.8))
+    assert found.confidences(None) is None
+    replaced = restored("a %s c d", "A B C D", weights, ALL)
+    assert (replaced.text, replaced.confidences(said)) == ("A %s C D", (0.1, None, 0.4, 0.8))
+    assert restored("<b>a</b>", "", torch.zeros(0, 1), ALL).confidences(()) == (None, None)
 
 
 PIECES = st.sampled_from(
@@ -140,13 +174,21 @@ def test_no_tag_is_ever_lost_doubled_or_damaged(line: str, said: list[str], draw
         len(said), len(bare.split())
     )
     kinds = frozenset({"tags"})
-    result = restored(line, output, weights, kinds)
+    whole = restored(line, output, weights, kinds)
+    result = whole.text
     assert lost_or_doubled(line, result, kinds) == []
     if said:
         # The model's own words are all there and in their order.
         assert re.sub(r"\s", "", without_tags(result)[0]) == re.sub(r"\s", "", output)
     if well_formed(line):
         assert well_formed(result), result
+        if said:
+            assert bool(whole.emptied) == (empty_pairs(result) > empty_pairs(line))
+    confidences = whole.confidences(tuple(0.5 for _ in said))
+    assert confidences is not None
+    assert len(confidences) == len(result.split())
+    for word, value in zip(result.split(), confidences, strict=True):
+        assert (value is None) == (not re.sub(r"<i$|x='1'>|<[^>]*>", "", word))
 
 
 @settings(max_examples=200, deadline=None)
@@ -156,7 +198,10 @@ def test_what_must_be_in_the_output_is_there_or_is_told(line: str, said: list[st
     weights = torch.tensor([[draw.random() for _ in bare.split()] for _ in said]).view(
         len(said), len(bare.split())
     )
-    result = restored(line, " ".join(said), weights, ALL)
+    whole = restored(line, " ".join(said), weights, ALL)
+    result = whole.text
+    if said and well_formed(line):
+        assert bool(whole.emptied) == (empty_pairs(result) > empty_pairs(line))
     told = lost_or_doubled(line, result, ALL)
     wanted = Counter(text for kind, text in items(line))
     there = Counter(text for kind, text in items(result))
@@ -165,6 +210,17 @@ def test_what_must_be_in_the_output_is_there_or_is_told(line: str, said: list[st
         assert there[text] <= count or any(text in message for message in told)
     # Nothing that the source has is lost: what the output lacks is put in.
     assert not [message for message in told if message.startswith("lost")]
+
+
+def empty_pairs(text: str) -> int:
+    """How many pairs of tags enclose nothing but tags; the text must be well formed."""
+    waiting, count = [], 0
+    for item in find_items(text, ["tags"]):
+        if item.text.startswith("</"):
+            count += not without_tags(text[waiting.pop() : item.begin])[0].strip()
+        elif not item.text.endswith("/>"):
+            waiting.append(item.end)
+    return count
 
 
 def well_formed(text: str) -> bool:
@@ -177,6 +233,19 @@ def well_formed(text: str) -> bool:
         elif not item.text.endswith("/>"):
             waiting.append(name)
     return not waiting
+
+
+@pytest.mark.usefixtures("shapes_unchecked")
+def test_confidences_of_a_protected_line_are_those_of_its_words() -> None:
+    it = Translator(tiny_bundle())
+    options: dict[str, Any] = {"confidence": True, "max_extra": 6}
+    (bare,) = it.translate_detailed(["ab de gh"], **options)
+    (whole,) = it.translate_detailed(["<b>ab</b> de <i x='1'>gh</i>"], protect="tags", **options)
+    confidences = whole.alternatives[0].word_confidences
+    assert confidences is not None
+    assert len(confidences) == len(whole.text.split())
+    assert [c for c in confidences if c is not None] == pytest.approx(bare.alternatives[0].word_confidences)
+    assert None in confidences  # x='1' is a part of a tag with a space in it
 
 
 @pytest.mark.usefixtures("shapes_unchecked")

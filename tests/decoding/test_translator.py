@@ -9,14 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from tiny_translator import sentences, tiny_bundle, tiny_model, tokenizer
+from tiny_translator import Echo, sentences, tiny_bundle, tiny_model, tokenizer
 from transduce import machine
 from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
-from transduce.decoding.asked import Asked
 from transduce.decoding.batches import batches
-from transduce.decoding.config import TranslationOptions
-from transduce.decoding.hypothesis import Hypothesis, length_penalty
+from transduce.decoding.hypothesis import length_penalty
 from transduce.decoding.translation import Translation
 from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, DataError, UsageError
@@ -29,20 +27,6 @@ def translator(**settings: Any) -> Translator:
 def never_ending(**settings: Any) -> Translator:
     """A translator whose outputs have no end: its end symbol is as unlikely as can be."""
     return translator(ends=-300.0, **settings)
-
-
-class Echo(Translator):
-    """A translator whose model says the source again."""
-
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(tiny_bundle(**settings))
-        self.searched: list[list[int]] = []
-
-    def search(
-        self, ids: Sequence[Sequence[int]], options: TranslationOptions, asked: Sequence[Asked] = ()
-    ) -> list[list[Hypothesis]]:
-        self.searched += [list(source) for source in ids]
-        return [[Hypothesis((*source, EOS_ID), -1.0, -1.0, False, ())] for source in ids]
 
 
 def same(one: Sequence[Translation], other: Sequence[Translation]) -> bool:
@@ -95,7 +79,7 @@ def test_no_empty_line_reaches_the_model() -> None:
     echo = Echo()
     assert echo.translate(["", " ", "\u2003"]) == ["", "", ""]
     assert echo.translate([]) == []
-    assert echo.searched == []
+    assert echo.heard == []
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
@@ -202,7 +186,7 @@ def test_unknown_characters_are_bytes_and_never_unknown(odd: str) -> None:
     line = f"de {odd} ab"
     echo = Echo()
     assert echo.translate([line]) == [line]
-    assert UNK_ID not in echo.searched[0]
+    assert UNK_ID not in echo.heard[0]
     assert "\ufffd" not in echo.translate([line])[0]
     assert "<unk>" not in translator().translate([line], beam=1, max_extra=5)[0]
 
@@ -275,7 +259,7 @@ def test_every_policy_for_long_lines_works_for_every_kind_of_positions(positions
     echo = Echo(max_length=16)
     with pytest.warns(UserWarning, match="cut off"):
         echo.translate([line], long_lines="truncate")
-    assert [len(ids) for ids in echo.searched] == [15]
+    assert [len(ids) for ids in echo.heard] == [15]
 
 
 def test_a_split_line_is_whole_again() -> None:

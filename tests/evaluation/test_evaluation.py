@@ -7,7 +7,7 @@ import pytest
 
 import transduce
 from transduce.decoding.translator import Translator
-from transduce.errors import DataError
+from transduce.errors import ConfigError, DataError
 from transduce.evaluation import evaluate as module
 from transduce.evaluation.evaluate import evaluate, evaluate_file
 from transduce.evaluation.scores import score
@@ -22,14 +22,15 @@ class UpperCase(Translator):
         self.bundle = SimpleNamespace(path=Path(folder), training={"steps": 1200, "averaged": ["a", "b"]})
         self.bundles = (self.bundle,)
         self.device, self.precision = "cpu", "fp32"
+        self.searcher = SimpleNamespace(engine_name="torch")
 
     @classmethod
     def load(cls, folder, device="auto"):
         cls.calls.append(("load", str(folder), device))
         return cls(folder)
 
-    def translate(self, lines, *, beam=4, alpha=0.6, progress=None):
-        self.calls.append(("translate", len(lines), beam, alpha))
+    def translate(self, lines, *, progress=None, **options):
+        self.calls.append(("translate", len(lines), options))
         return [line.upper() for line in lines]
 
 
@@ -52,7 +53,8 @@ def files(tmp_path, monkeypatch):
 
 def test_a_model_is_scored_on_what_it_translates(shouting, files):
     result = evaluate("model", "in.en", "ref.de", beam=2, alpha=1.0, device="cpu")
-    assert shouting == [("load", "model", "cpu"), ("translate", 2, 2, 1.0)]
+    options = {"beam": 2, "alpha": 1.0, "shortlist": False}
+    assert shouting == [("load", "model", "cpu"), ("translate", 2, options)]
     assert result.hypotheses == ["ONE TWO THREE FOUR", "FIVE\u2028SIX SEVEN EIGHT NINE"]
     assert result.scores == score(result.hypotheses, ["ONE TWO THREE FOUR", "FIVE\u2028SIX SEVEN EIGHT ten"])
     assert result.paper is None
@@ -64,9 +66,13 @@ def test_the_recipe_is_one_line_that_can_be_repeated(shouting, files):
     command, *facts = recipe.split(" | ")
     arguments = ["my model", "--source", "in.en", "--reference", "ref.de", "--beam", "2", "--alpha", "1"]
     assert shlex.split(command) == ["transduce", "evaluate", *arguments]
-    assert facts[:3] == ["1200 updates", "average of 2 checkpoints", "cpu fp32"]
+    assert facts[:3] == ["1200 updates", "average of 2 checkpoints", "cpu fp32 torch"]
     assert f"Transduce {transduce.__version__}" in facts
     assert any(fact.startswith("sacreBLEU nrefs:1|case:mixed") for fact in facts)
+    assert " --alpha 0.6 --shortlist | " in evaluate("m", "in.en", "ref.de", shortlist=True).recipe
+    assert shouting[-1] == ("translate", 2, {"beam": 4, "alpha": 0.6, "shortlist": True})
+    with pytest.raises(ConfigError, match=r"'evaluation\.beams'; did you mean 'evaluation\.beam'"):
+        evaluate("m", "in.en", "ref.de", beams=2)
 
 
 def test_files_that_do_not_match_are_refused_before_anything_is_translated(shouting, files):

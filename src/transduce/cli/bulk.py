@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from transduce.cli.models import Device, Engine, Precision
 from transduce.cli.progress import Progress
 from transduce.errors import UsageError
 
@@ -37,9 +38,9 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
         list[str] | None,
         typer.Option("--set", metavar="A=B", help="An option of `translate`, e.g. alpha=1; may be repeated."),
     ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")] = "auto",
-    engine: Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")] = "auto",
+    device: Device = "auto",
+    precision: Precision = "auto",
+    engine: Engine = "auto",
     threads: Annotated[int, typer.Option(help="CPU threads of each worker; 0: its share of the cores.")] = 0,
 ) -> None:
     """Translate every file in a folder. What was stopped goes on with the same command."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.ensemble import folders
+from transduce.cli.models import Device, Engine, Ensemble, EnsembleBy, Precision, Shortlist, Threads, folders
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,15 +48,13 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--paper-bleu", help="Also the paper's tokenised BLEU (no sacreBLEU figure).")
     ] = False,
     language: Annotated[str, typer.Option(help="Language of the reference, for --paper-bleu.")] = "de",
-    ensemble: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
-    ] = None,
-    ensemble_by: Annotated[
-        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
-    ] = "mean",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    shortlist: Shortlist = False,
+    ensemble: Ensemble = None,
+    ensemble_by: EnsembleBy = "mean",
+    device: Device = "auto",
+    precision: Precision = "auto",
+    engine: Engine = "auto",
+    threads: Threads = 0,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
 ) -> None:
     """Score a model on a test set, or a file of translations: sacreBLEU, chrF, TER and the recipe."""
@@ -76,16 +74,22 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         assert model is not None
         models = folders(model, ensemble, ensemble_by)
         machine.tune_allocator()
-        machine.set_threads(threads)
-        joint = Translator.load(models, device=device, ensemble_by=ensemble_by) if ensemble else None
-        options: dict[str, Any] = {"beam": beam, "alpha": alpha, "device": device, "paper_bleu": paper}
+        translator = Translator.load(
+            models,
+            device=device,
+            precision=precision,
+            threads=threads,
+            engine=engine,
+            ensemble_by=ensemble_by,
+        )
+        options: dict[str, Any] = {"beam": beam, "alpha": alpha, "shortlist": shortlist, "paper_bleu": paper}
         options["progress"] = _count if sys.stderr.isatty() else None
         if pairs is not None:
             languages = f"{source_language}:{target_language}"
-            result = evaluate_pairs(joint or model, pairs, languages=languages, **options)
+            result = evaluate_pairs(translator, pairs, languages=languages, **options)
         else:
             assert source is not None
-            result = evaluate_model(joint or model, source, reference, **options)
+            result = evaluate_model(translator, source, reference, **options)
     if output is not None:
         from transduce.files import write_bytes
 

@@ -32,6 +32,7 @@ from transduce.cli.inspect import inspect
 from transduce.cli.paper import app as paper
 from transduce.cli.positions import neighbours, positions
 from transduce.cli.prune import prune
+from transduce.cli.rerank import rerank
 from transduce.cli.runs import runs
 from transduce.cli.score import score
 from transduce.cli.shortlist import shortlist
@@ -69,6 +70,11 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         "Say how probable given translations are.",
         score,
         "score model --source in.en --target in.de > scores.tsv",
+    ),
+    "rerank": (
+        "Choose among outputs by other models, or by agreement.",
+        rerank,
+        "rerank other --input nbest.jsonl > out.de",
     ),
     "shortlist": (
         "Learn which tokens an output may hold.",

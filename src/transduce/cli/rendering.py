@@ -30,17 +30,19 @@ class Rendering:
         links: Callable[[bytes], object] | None = None,
     ) -> None:
         """Nothing; lines went to ``output``, alignments to ``links``, and the rest was told to ``say``."""
-        from transduce.decoding.alignment import pharaoh
-
         for number, (line, translation) in enumerate(pairs, first):
-            for warning in translation.warnings:
-                say(f"transduce: warning: {warning}")
-            if self.explained is not None and translation.source:
-                for told in translation.explain(self.explained):
-                    say(f"line {number}, {told}")
+            self.tell(number, translation, say)
             output(self.line(number, line, translation).encode())
             if links is not None:
-                links(f"{pharaoh(translation.alignment or ())}\n".encode())
+                links(alignment_line(translation))
+
+    def tell(self, number: int, translation: Translation, say: Callable[[str], None]) -> None:
+        """Nothing; what is to be told of a line was told to ``say``."""
+        for warning in translation.warnings:
+            say(f"transduce: warning: {warning}")
+        if self.explained is not None and translation.source:
+            for told in translation.explain(self.explained):
+                say(f"line {number}, {told}")
 
     def line(self, number: int, source: str, translation: Translation) -> str:
         """One line of the output, with its end."""
@@ -50,6 +52,13 @@ class Rendering:
             score = f"{translation.alternatives[0].score:.4f}" if translation.source else ""
             return f"{score}\t{translation.text}\n"
         return translation.text + "\n"
+
+
+def alignment_line(translation: Translation) -> bytes:
+    """The word alignment of the best output as one line."""
+    from transduce.decoding.alignment import pharaoh
+
+    return f"{pharaoh(translation.alignment or ())}\n".encode()
 
 
 def _json(number: int, source: str, translation: Translation) -> str:

@@ -6,12 +6,11 @@ import itertools
 import json
 import math
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.ensemble import folders
+from transduce.cli.models import Device, Ensemble, EnsembleBy, Model, Threads, folders
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
@@ -25,7 +24,7 @@ CHUNK = 10_000
 
 
 def score(  # noqa: PLR0913 - a command's parameters are its flags
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as `train` writes it.")],
+    model: Model,
     *,
     source: Annotated[str, typer.Option(metavar="FILE", help="The sources, one a line (also .gz, .zst).")],
     target: Annotated[
@@ -46,16 +45,11 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     batch_tokens: Annotated[
         int, typer.Option(help="Pairs x longest in one batch; 0: chosen for the device.")
     ] = 0,
-    ensemble: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
-    ] = None,
-    ensemble_by: Annotated[
-        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
-    ] = "mean",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
+    ensemble: Ensemble = None,
+    ensemble_by: EnsembleBy = "mean",
+    device: Device = "auto",
     precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
-    threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    threads: Threads = 0,
 ) -> None:
     """Score given translations: log P, TAB, tokens, TAB, perplexity for each pair, in their order."""
     if source == target == "-":

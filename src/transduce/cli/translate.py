@@ -4,26 +4,37 @@ from __future__ import annotations
 
 import itertools
 import sys
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
 
 from transduce.cli.beside import Beside
 from transduce.cli.documents import document_format, translate_one
-from transduce.cli.ensemble import folders
-from transduce.cli.partial import fingerprint, resumable
+from transduce.cli.form import Form
+from transduce.cli.line_writers import LineWriter, writer_of
+from transduce.cli.models import (
+    Device,
+    Engine,
+    Ensemble,
+    EnsembleBy,
+    Model,
+    Precision,
+    Shortlist,
+    Threads,
+    folders,
+)
+from transduce.cli.partial import Partial, Straight, fingerprint, resumable
 from transduce.cli.progress import Progress
 from transduce.cli.rendering import Rendering
 from transduce.cli.writing import check_output
-from transduce.errors import UsageError
 
 # Lines that are held at a time: enough to sort by length, and any file fits into memory.
 CHUNK = 10_000
 
 
 def translate(  # noqa: PLR0913 - a command's parameters are its flags
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as `train` writes it.")],
+    model: Model,
     *,
     input_file: Annotated[
         str, typer.Option("--input", metavar="FILE", help="Lines to translate (also .gz, .zst); - is stdin.")
@@ -48,6 +59,13 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--json", help="One JSON object per line, with all outputs and their scores.")
     ] = False,
     scores: Annotated[bool, typer.Option("--scores", help="Write score, TAB, text.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="Line after line, write each piece of text as it comes.")
+    ] = False,
+    alternatives: Annotated[
+        int,
+        typer.Option(metavar="N", help="With --json: instead, the N likeliest next words after each prefix."),
+    ] = 0,
     explain: Annotated[
         bool,
         typer.Option("--explain", help="Say on stderr how the score and rank of each output come about."),
@@ -125,42 +143,50 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     document: Annotated[
         bool, typer.Option("--document", help="Lines are paragraphs: translate sentence by sentence.")
     ] = False,
+    paragraphs: Annotated[
+        bool,
+        typer.Option("--paragraphs", help="With --document: join lines up to a blank one, wrap them after."),
+    ] = False,
     language: Annotated[str, typer.Option(help="The source's language for --document, e.g. en.")] = "",
     target_language: Annotated[
         str, typer.Option(help="The target's language, where a document must say it (TMX, XLIFF 2).")
     ] = "",
-    shortlist: Annotated[
-        bool, typer.Option("--shortlist", help="Choose among the tokens that `transduce shortlist` found.")
-    ] = False,
+    shortlist: Shortlist = False,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
     ] = 0,
-    ensemble: Annotated[
-        list[Path] | None,
-        typer.Option(metavar="MODEL", help="A further model to ask as well; may be repeated."),
-    ] = None,
-    ensemble_by: Annotated[
-        str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
-    ] = "mean",
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")] = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")] = "auto",
-    engine: Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")] = "auto",
-    threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    ensemble: Ensemble = None,
+    ensemble_by: EnsembleBy = "mean",
+    device: Device = "auto",
+    precision: Precision = "auto",
+    engine: Engine = "auto",
+    threads: Threads = 0,
 ) -> None:
     """Translate lines of text, one line each, or a document in place; what it is, its name tells."""
     models = folders(model, ensemble, ensemble_by)
     of_lines = {"--resume": resume, "--json": as_json, "--scores": scores, "--explain": explain}
     of_lines |= {"--alignments": bool(alignments), "--prefix-file": prefix_file is not None}
+    of_lines |= {"--stream": stream, "--alternatives": bool(alternatives), "--paragraphs": paragraphs}
     kind = document_format(input_file, input_format, target_language, of_lines)
-    if not as_json:
-        check_without_json(confidence, {"--n-best": n_best, "--samples": samples}, mbr)
-    check_align(align, as_json, alignments, output_file)
+    form = Form(
+        as_json=as_json,
+        scores=scores,
+        confidence=confidence,
+        align=align,
+        alignments=alignments,
+        stream=stream,
+        alternatives=alternatives,
+        document=document,
+        paragraphs=paragraphs,
+        prefix_file=prefix_file,
+        glossary=glossary,
+    )
+    form.check(n_best=n_best, samples=samples, mbr=mbr, output=output_file)
     beside = [name for name in (prefix_file, glossary) if name is not None]
-    for path in (output_file, *([alignments] if alignments else [])):
+    outputs = [output_file, *([alignments] if alignments else [])]
+    for path in outputs:
         check_output(path, input_file, *beside)
     from transduce import machine
-    from transduce.data.lines import read_chunks
-    from transduce.decoding.config import TranslationOptions
     from transduce.decoding.glossary import Glossary
     from transduce.decoding.shortlist import FILE as SHORTLIST
     from transduce.decoding.translator import Translator
@@ -192,7 +218,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "language": language,
         "shortlist": shortlist,
     }
-    TranslationOptions.from_mapping(options)  # a wrong option is said before the model is loaded
+    check_options(options, form)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
     terms = (
         None
@@ -215,8 +241,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
             translator, (input_file, output_file), kind, (language, target_language), options, terms
         )
         return
-    asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
     rendering = Rendering(as_json=as_json, scores=scores, explained=alpha if explain else None)
+    writer = writer_of(form, translator, options, terms, rendering)
     made_from = {
         **{name: value for name, value in options.items() if name != "batch_tokens"},
         "model": [fingerprint(folder) for folder in models],
@@ -227,49 +253,46 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "json": as_json,
         "scores": scores,
         "links": bool(alignments),
+        "alternatives": alternatives,
+        "paragraphs": paragraphs,
         "glossary": None if glossary is None else fingerprint(glossary),
         "shortlist": fingerprint(models[0] / SHORTLIST) if shortlist else None,
         "glossary_inflect": glossary_inflect,
         "glossary_languages": glossary_languages,
     }
-    chunks = read_chunks(input_file, 1 if asked else CHUNK)
-    with (
-        resumable([output_file, *([alignments] if alignments else [])], made_from, resume=resume) as files,
-        Progress(input_file, "translated", quiet=asked) as progress,
-    ):
-        following = itertools.chain.from_iterable(chunks)
-        outputs = [file.write for file in files.files]
+    with resumable(outputs, made_from, resume=resume) as files:
+        write_all(writer, files, input_file, prefixes, form)
+
+
+def write_all(
+    writer: LineWriter, files: Partial | Straight, input_file: str, prefixes: Beside, form: Form
+) -> None:
+    """Nothing; all lines of the input have been given to the ``writer``."""
+    from transduce.data.lines import read_chunks
+    from transduce.decoding.paragraphs import whole_paragraphs
+
+    asked = input_file == "-" and sys.stdin is not None and sys.stdin.isatty()
+    chunks = read_chunks(input_file, 1 if asked or form.stream else CHUNK)
+    if form.paragraphs:
+        chunks = whole_paragraphs(chunks)
+    following = itertools.chain.from_iterable(chunks)
+    with Progress(input_file, "translated", quiet=asked or form.stream) as progress:
         for chunk in files.rest(chunks, lambda count: prefixes.take(count, following)):
-            beside_chunk = prefixes.take(len(chunk), following)
-            first = files.lines + 1
-            translations = translator.translate_detailed(
-                chunk,
-                first_line=first,
-                progress=progress.within_chunk,
-                prefixes=beside_chunk,
-                glossary=terms,
-                **options,
-            )
-            rendering.write(first, zip(chunk, translations, strict=True), progress.say, *outputs)
-            files.done(chunk, beside_chunk)
+            beside = prefixes.take(len(chunk), following)
+            writer.write(files.lines + 1, chunk, beside, files.files, progress)
+            files.done(chunk, beside)
             progress.finished(len(chunk))
         prefixes.finish()
 
 
-def check_without_json(confidence: bool, counts: dict[str, int], mbr: str) -> None:
-    """Nothing; refuses what only JSON lines have room for."""
-    if confidence:
-        raise UsageError("--confidence stands in JSON lines: add --json")
-    for flag, count in counts.items():
-        if count > 1 and not mbr:
-            raise UsageError(
-                f"{flag} {count} gives several outputs a line; add --json to have them as JSON lines"
-            )
+def check_options(options: Mapping[str, Any], form: Form) -> None:
+    """Nothing; UsageError for options that are wrong, or that the form of the output has no use for."""
+    from transduce.decoding.config import TranslationOptions
+    from transduce.decoding.next_words import check_next_words
+    from transduce.decoding.streaming import check_streamed
 
-
-def check_align(align: bool, as_json: bool, alignments: str, output: str) -> None:
-    """Nothing; refuses alignments that have no place to go."""
-    if align and not as_json:
-        raise UsageError("--align puts word alignments into JSON lines: add --json, or use --alignments FILE")
-    if alignments == output:
-        raise UsageError(f"{alignments}: is named twice; text and alignments need a file each")
+    chosen = TranslationOptions.from_mapping(options)
+    if form.stream:
+        check_streamed(chosen)
+    if form.alternatives:
+        check_next_words(form.alternatives, chosen)

@@ -144,9 +144,16 @@ def with_what_is_lacking(
 
 
 def check_sampling(asked: Mapping[tuple[int, int], Asked], samples: int) -> None:
-    """Nothing; UsageError where terms are asked of ``samples``, which cannot place them."""
+    """Nothing; UsageError where terms are asked of ``samples``, which cannot place them.
+
+    A sample draws one token after the other: until a term must come because nothing else fits any more, it
+    comes only by chance. A beam keeps hypotheses with more of the terms beside the more probable ones.
+    """
     if samples and any(one.terms for one in asked.values()):
-        raise UsageError("terms are placed by the beam, not by samples; leave out one of them")
+        raise UsageError(
+            "terms are placed by the beam, not by samples, which would have them where nothing else fits; "
+            "leave out terms or samples (several outputs with terms: n_best)"
+        )
 
 
 def guide_of(

@@ -7,9 +7,9 @@ that a hypothesis can still score is its log P divided by the largest penalty wi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -28,6 +28,7 @@ DONE_SHARE = 1 / 8
 
 
 Own = TypeVar("Own")
+Result = TypeVar("Result")
 
 
 @runtime_checkable
@@ -43,6 +44,15 @@ S = TypeVar("S", bound=State)
 # The newest token of each row and the state -> logits [rows, vocabulary] for the next one, and the new state.
 # They may come with their sum (see Scored). They belong to the search, which overwrites them.
 Step = Callable[[Tensor, S], tuple[Tensor | Scored, S]]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a search stands after ``length`` steps: the last one, and the best that ended till then."""
+
+    length: int
+    last: Record
+    ended: Ended
 
 
 @dataclass(frozen=True)
@@ -102,18 +112,56 @@ def beam_search(
     1e-6 are ranked by the lower token, then by the better parent. Raises TransduceError where the step's
     logits are not finite.
     """
+    steps = beam_search_steps(
+        step,
+        state,
+        max_lengths=max_lengths,
+        options=options,
+        start_id=start_id,
+        eos_id=eos_id,
+        forbidden=forbidden,
+        guide=guide,
+    )
+    with torch.inference_mode():
+        return outcome(steps)
+
+
+def beam_search_steps(
+    step: Step[S],
+    state: S,
+    *,
+    max_lengths: Int[Tensor, " sentences"],
+    options: SearchOptions,
+    start_id: int,
+    eos_id: int,
+    forbidden: Sequence[int] = (),
+    guide: Guide | None = None,
+) -> Generator[Standing, None, list[list[Hypothesis]]]:
+    """The same search step by step: says where it stands after each but the last, and returns the outputs.
+
+    Whoever goes on with it sees to it that this happens in inference mode.
+    """
     assert eos_id not in forbidden
     if not len(max_lengths):
         return []
     assert int(max_lengths.min()) >= 1
     never = torch.tensor(tuple(forbidden), dtype=torch.long, device=max_lengths.device)
-    with torch.inference_mode():
-        return _search(step, state, max_lengths, _Rules(options, start_id, eos_id, never), guide)
+    return (yield from _steps(step, state, max_lengths, _Rules(options, start_id, eos_id, never), guide))
 
 
-def _search(
+def outcome(steps: Generator[Any, None, Result]) -> Result:
+    """What a search returns when it has made all its steps."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: Result = end.value
+            return result
+
+
+def _steps(
     step: Step[S], state: S, limits: Tensor, rules: _Rules, guide: Guide | None
-) -> list[list[Hypothesis]]:
+) -> Generator[Standing, None, list[list[Hypothesis]]]:
     options = rules.options
     batch = _opening(limits, rules)
     results = Ended.none(len(limits), options.n_best, batch.log_p)
@@ -136,6 +184,7 @@ def _search(
         open_count, in_order = _look(batch, is_open, usable, slots, length)
         if not open_count:
             break
+        ended = batch.ended
         # A sentence that is done stays as dead rows until it is worth taking out.
         batch = replace(batch, log_p=batch.log_p.masked_fill(~is_open[:, None], _NEVER))
         keep = None
@@ -150,6 +199,7 @@ def _search(
                 state = state.rows(rows, keep)
             if guide is not None:
                 guide = guide.extended(rows, batch.tokens.flatten())
+        yield Standing(length, history[-1], ended)
     results.store(batch.sentences, batch.ended)
     return back_trace(history, results, limits, options, rules.eos_id)
 

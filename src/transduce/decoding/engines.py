@@ -99,7 +99,7 @@ def pick_engine(
             said = machine.one_line(error)
             if name == "openvino" or precision == "int8":
                 raise UsageError(f"the engine openvino failed: {said}; use the engine torch") from None
-            warnings.warn(f"OpenVINO is not used, PyTorch is: {said}", stacklevel=3)
+            warnings.warn(f"OpenVINO is not used, PyTorch is: {said}", stacklevel=4)
     return TorchEngine(model, device=device, precision=precision)
 
 

@@ -39,12 +39,19 @@ def least_risk(translation: Translation, metric: str) -> Translation:
     alternatives = translation.alternatives
     if len(alternatives) < 2:
         return translation
-    expected = expected_scores([alternative.text for alternative in alternatives], metric)
-    order = sorted(
-        range(len(expected)), key=lambda i: (-round(expected[i], _DECIMALS), -alternatives[i].score, i)
-    )
-    ranked = tuple(replace(alternatives[i], expected=expected[i]) for i in order)
+    order = order_by_risk([(alternative.text, alternative.score) for alternative in alternatives], metric)
+    ranked = tuple(replace(alternatives[i], expected=expected) for i, expected in order)
     return replace(translation, alternatives=ranked)
+
+
+def order_by_risk(outputs: Sequence[tuple[str, float]], metric: str) -> list[tuple[int, float]]:
+    """The places of the outputs (text and score) in the order of `least_risk`, each with what it is expected.
+
+    There must be at least two.
+    """
+    expected = expected_scores([text for text, _ in outputs], metric)
+    order = sorted(range(len(expected)), key=lambda i: (-round(expected[i], _DECIMALS), -outputs[i][1], i))
+    return [(i, expected[i]) for i in order]
 
 
 def _scorer(metric: str) -> Any:

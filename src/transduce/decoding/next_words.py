@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transduce.decoding.asked import Asked
+from transduce.decoding.config import SearchOptions, TranslationOptions
 from transduce.decoding.guide import NEVER
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.prefix import Prefix, PrefixGuide
+from transduce.decoding.searcher import Searcher
+from transduce.decoding.sources import Source
 from transduce.decoding.spelling import Spelling, joins
-from transduce.decoding.translation import Alternative
+from transduce.decoding.translation import Alternative, assemble
+from transduce.errors import UsageError
 
 # The longest word that is looked for, in tokens.
 LONGEST = 32
+# The options that say how an output goes on after a word.
+_KNOWN = ("alpha", "batch_tokens", "beam", "max_extra", "min_length", "stop")
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,58 @@ class NextWord:
     word: str
     probability: float
     completion: Alternative
+
+
+def check_next_words(count: int, options: TranslationOptions) -> None:
+    """Nothing; UsageError for a wrong ``count``, and for options that have no say in alternatives."""
+    if count < 1:
+        raise UsageError(f"count is {count}; it must be at least 1")
+    usual = TranslationOptions()
+    for name in (field.name for field in fields(options)):
+        value = getattr(options, name)
+        if name not in _KNOWN and value != getattr(usual, name):
+            raise UsageError(
+                f"{name} is {value!r}, which has no say in alternatives; leave it out (they go by "
+                f"{', '.join(_KNOWN)})"
+            )
+
+
+def next_words(
+    searcher: Searcher,
+    source: Source,
+    asked: Asked,
+    spelling: Spelling,
+    options: TranslationOptions,
+    count: int,
+) -> list[NextWord]:
+    """At most ``count`` words that may follow what is ``asked`` for as a prefix, the likeliest first.
+
+    ``source`` is one part.
+    """
+    eos_id = searcher.config.eos_id
+    wide = SearchOptions(beam=2 * count + 4, n_best=2 * count + 4, alpha=0.0)
+    guide = WordGuide.start(asked.prefix, spelling, eos_id)
+    with searcher.ready():
+        (outputs,) = searcher.find(source.ids, [asked.least_tokens + LONGEST], wide, guide)
+        words = words_found(outputs, asked.prefix, spelling, count)
+        if not words:  # whatever may follow is longer than a word is looked for
+            return []
+        forced = tuple(output.tokens[:-1] for output, _, _ in words)
+        limits = [max(len(source.ids[0]), len(tokens) + 1) + options.max_extra for tokens in forced]
+        completions = searcher.find(
+            list(source.ids) * len(words),
+            limits,
+            replace(options.search, n_best=1),
+            ForcedGuide(forced, 0, spelling),
+        )
+    return [
+        NextWord(
+            word,
+            math.exp(log_p),
+            assemble(source, [found], searcher.tokenizer, alpha=options.alpha).alternatives[0],
+        )
+        for (_, word, log_p), found in zip(words, completions, strict=True)
+    ]
 
 
 @dataclass(frozen=True)

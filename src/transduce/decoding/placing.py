@@ -6,7 +6,7 @@ Each tag stands exactly once in the result, and what was properly nested stays s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from jaxtyping import Float
@@ -27,6 +27,8 @@ class Words:
         self.words = [text[begin:end] for begin, end in spans]
         gaps = zip([0, *ends], [*begins, len(text)], strict=True)
         self.gaps = [text[end:begin] for end, begin in gaps]
+        # How many of a word's first characters are not the output's own.
+        self.put_in: dict[int, int] = {}
         self._before: list[tuple[list[str], list[str]]] = [([], []) for _ in self.words]
         self._after: list[tuple[list[str], list[str]]] = [([], []) for _ in self.words]
 
@@ -40,14 +42,40 @@ class Words:
         inside, outside = self._after[word]
         (inside if inner and not outside else outside).append(text)
 
+    def standing(self, word: int) -> int:
+        """The word, or the one that took its place together with others'."""
+        while word and not self.words[word]:
+            word -= 1
+        return word
+
     def joined(self) -> str:
         """The whole line."""
-        line = ""
-        for gap, word, before, after in zip(self.gaps, self.words, self._before, self._after, strict=False):
+        return "".join(text for text, _ in self._pieces())
+
+    def origins(self) -> list[list[int]]:
+        """For each word of the whole line those of the output's own words that stand in it."""
+        line, owners = "", []
+        for text, owner in self._pieces():
+            line += text
+            owners += [owner] * len(text)
+        return [
+            sorted({owner for owner in owners[slice(*match.span())] if owner is not None})
+            for match in _WORD.finditer(line)
+        ]
+
+    def _pieces(self) -> Iterator[tuple[str, int | None]]:
+        """The line piece by piece, each with the number of the word that it is a part of, if it is of one."""
+        rows = zip(self.gaps, self.words, self._before, self._after, strict=False)
+        for at, (gap, word, before, after) in enumerate(rows):
             begin, end = _core(word)
-            line += gap + "".join(before[0]) + word[:begin] + "".join(before[1]) + word[begin:end]
-            line += "".join(after[0]) + word[end:] + "".join(after[1])
-        return line + self.gaps[-1]
+            yield gap + "".join(before[0]), None
+            for first, last, put in ((0, begin, before[1]), (begin, end, after[0]), (end, None, after[1])):
+                part = word[first:last]
+                own = min(max(self.put_in.get(at, 0) - first, 0), len(part))
+                yield part[:own], None
+                yield part[own:], at
+                yield "".join(put), None
+        yield self.gaps[-1], None
 
 
 def _core(word: str) -> tuple[int, int]:
@@ -73,12 +101,25 @@ class Links:
 
     def within(self, begin: int, end: int) -> list[int]:
         """The output words that come most from a source word between two characters, in order."""
-        inside = {i for i, (first, last) in enumerate(self.spans) if first < end and last > begin}
+        inside = self.enclosed(begin, end)
         if not self.weights.numel():
             return []
         best, source = self.weights.max(1)
         pairs = zip(best.tolist(), source.tolist(), strict=True)
         return [output for output, (weight, word) in enumerate(pairs) if word in inside and weight > 0]
+
+    def enclosed(self, begin: int, end: int) -> list[int]:
+        """The source words, or parts of them, between two characters."""
+        if begin >= end:
+            return []
+        return [i for i, (first, last) in enumerate(self.spans) if first < end and last > begin]
+
+    def likeliest(self, source: Sequence[int], among: Sequence[int]) -> int | None:
+        """Of some output words the one that has most to do with some source words; None where none has."""
+        if not source or not among:
+            return None
+        total = self.weights[list(among)][:, list(source)].sum(1)
+        return among[int(total.argmax())] if float(total.max()) > 0 else None
 
     def nearest(self, source: int) -> int:
         """The output word that has most to do with a source word."""
@@ -90,34 +131,63 @@ class Links:
         return len(self.weights) if following is None else self.nearest(following)
 
 
-def put_tags(words: Words, tags: Sequence[Tag], links: Links) -> None:
-    """Nothing; the tags stand among the words."""
+def put_tags(words: Words, tags: Sequence[Tag], links: Links) -> list[Element]:
+    """The pairs of tags that enclose no word any more, but did; all tags stand among the words."""
     assert words.words
-    _put(words, elements(tags), links, 0, len(words.words) - 1)
+    return _put(words, elements(tags), links, 0, len(words.words) - 1)
 
 
-def _put(words: Words, some: Sequence[Element], links: Links, first: int, last: int) -> None:
-    """Nothing; the elements stand between the words ``first`` and ``last``, those included, side by side."""
+def _put(words: Words, some: Sequence[Element], links: Links, first: int, last: int) -> list[Element]:
+    """Those of the elements that have lost all their words.
+
+    They all stand between the words ``first`` and ``last``, those included, side by side.
+    """
     wanted = []
+    emptied: list[Element] = []
+    spans = _spans(words, some, links, (first, last))
     for position, element in enumerate(some):
-        inside: list[int] = []
-        if element.close is not None:
-            found = links.within(element.open.at, element.close.at)
-            inside = [word for word in found if first <= word <= last]
         slot = min(max(links.slot(element.open.at), first), last + 1)
-        begin, end = (inside[0], inside[-1]) if inside else (slot, slot - 1)
+        begin, end = spans.get(position, (slot, slot - 1))
         wanted.append(((begin + end + 1) / 2, position, begin, end, element))
     free = first
     for _, _, begin, end, element in sorted(wanted, key=lambda each: each[:2]):
         begin = max(begin, free)
         if end < begin:
             _put_at(words, element, begin, last)
+            if element.close is not None and links.enclosed(element.open.at, element.close.at):
+                emptied.append(element)
         else:
             assert element.close is not None
             words.put_before(begin, element.open.text, inner=element.open.inner)
-            _put(words, element.children, links, begin, end)
+            emptied += _put(words, element.children, links, begin, end)
             words.put_after(end, element.close.text, inner=element.close.inner)
         free = max(free, begin, end + 1)
+    return emptied
+
+
+def _spans(
+    words: Words, some: Sequence[Element], links: Links, within: tuple[int, int]
+) -> dict[int, tuple[int, int]]:
+    """From which to which word each element should reach, by its position; the others have no word.
+
+    One that no word comes from gets the word that has most to do with it, unless that is another one's.
+    """
+    spans: dict[int, tuple[int, int]] = {}
+    free = {at for at in range(within[0], within[1] + 1) if words.words[at]}
+    pairs = [(at, one, one.close) for at, one in enumerate(some) if one.close is not None]
+    for position, element, close in pairs:
+        found = {words.standing(word) for word in links.within(element.open.at, close.at)}
+        inside = [word for word in found if within[0] <= word <= within[1]]
+        if inside:
+            spans[position] = min(inside), max(inside)
+            free -= set(range(min(inside), max(inside) + 1))
+    for position, element, close in pairs:
+        if position not in spans:
+            word = links.likeliest(links.enclosed(element.open.at, close.at), sorted(free))
+            if word is not None:
+                spans[position] = word, word
+                free.remove(word)
+    return spans
 
 
 def _put_at(words: Words, element: Element, slot: int, last: int) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from jaxtyping import Float
 from torch import Tensor
@@ -13,7 +14,7 @@ from transduce.decoding.alignment import Aligner
 from transduce.decoding.placing import Links, Words, put_tags
 from transduce.decoding.protection import Item, find_items, lost_or_doubled
 from transduce.decoding.tags import PUNCTUATION, without_tags
-from transduce.decoding.translation import Alternative, Translation
+from transduce.decoding.translation import Translation
 
 
 def translate_protected(
@@ -34,16 +35,41 @@ def translate_protected(
     pairs = [(found[at].source, alternative) for at in concerned for alternative in found[at].alternatives]
     weights = iter(aligner.weights(pairs))
     for at in concerned:
+        whole = [restored(lines[at], a.text, next(weights), kinds) for a in found[at].alternatives]
         alternatives = tuple(
-            replace(a, text=restored(lines[at], a.text, next(weights), kinds), parts=())
-            for a in found[at].alternatives
+            replace(a, text=one.text, parts=(), word_confidences=one.confidences(a.word_confidences))
+            for a, one in zip(found[at].alternatives, whole, strict=True)
         )
         told = [
             f"line {first_line + at}: {message}"
-            for message in lost_or_doubled(lines[at], alternatives[0].text, kinds)
+            for message in (*lost_or_doubled(lines[at], whole[0].text, kinds), *whole[0].emptied)
         ]
-        found[at] = _with(found[at], lines[at], alternatives, told)
+        warnings = (*found[at].warnings, *told)
+        found[at] = replace(found[at], source=lines[at], alternatives=alternatives, warnings=warnings)
     return found
+
+
+@dataclass(frozen=True)
+class Restored:
+    """An output with its protected items.
+
+    ``origins`` has for each of its words those of the model's output that stand in it; ``emptied`` tells of
+    pairs of tags that enclose nothing any more.
+    """
+
+    text: str
+    origins: Sequence[Sequence[int]]
+    emptied: Sequence[str] = ()
+
+    def confidences(self, said: tuple[float | None, ...] | None) -> tuple[float | None, ...] | None:
+        """The confidence in each word from those in the model's own; None in what was put in.
+
+        Where several of the model's words stand in one, their geometric mean.
+        """
+        if said is None:
+            return None
+        known = [[value for at in some if (value := said[at]) is not None] for some in self.origins]
+        return tuple(math.prod(some) ** (1 / len(some)) if some else None for some in known)
 
 
 def _bare(text: str) -> str:
@@ -55,18 +81,20 @@ def _bare(text: str) -> str:
 
 def restored(
     line: str, output: str, weights: Float[Tensor, "output_words source_words"], kinds: frozenset[str]
-) -> str:
+) -> Restored:
     """The output with the items of ``line`` that it lacks; ``weights`` are for the line without tags."""
     bare, tags = without_tags(line) if "tags" in kinds else (line, [])
     words = Words(output)
     if not words.words:
         # Nothing was said: what must not be lost stands by itself.
-        return line if not bare.strip() else " ".join(item.text for item in find_items(line, kinds))
+        text = line if not bare.strip() else " ".join(item.text for item in find_items(line, kinds))
+        return Restored(text, [()] * len(text.split()))
     begin = len(bare) - len(bare.lstrip())
     links = Links.of(bare.lstrip(), weights)
     _put_items(words, bare[begin:], links, kinds - {"tags"})
-    put_tags(words, [replace(tag, at=max(0, tag.at - begin)) for tag in tags], links)
-    return words.joined()
+    emptied = put_tags(words, [replace(tag, at=max(0, tag.at - begin)) for tag in tags], links)
+    told = [f"empty: nothing is left between {one.open.text} and its end" for one in emptied]
+    return Restored(words.joined(), words.origins(), told)
 
 
 def _put_items(words: Words, source: str, links: Links, kinds: frozenset[str]) -> None:
@@ -92,6 +120,7 @@ def _put_items(words: Words, source: str, links: Links, kinds: frozenset[str]) -
         elif item.kind != "numbers":
             at = min(links.slot(item.begin), len(words.words) - 1)
             words.words[at] = f"{item.text} {words.words[at]}"
+            words.put_in[at] = words.put_in.get(at, 0) + len(item.text) + 1
             taken.add(at)
 
 
@@ -104,12 +133,7 @@ def _replace(words: Words, aligned: Sequence[int], item: Item) -> set[int]:
     head = first[: len(first) - len(first.lstrip(PUNCTUATION))]
     tail = last[len(last.rstrip(PUNCTUATION)) :]
     words.words[run[0]] = (head if head != first else "") + item.text + (tail if tail != last else "")
+    words.put_in[run[0]] = len(words.words[run[0]])
     for at in run[1:]:
         words.words[at] = words.gaps[at] = ""
     return set(run)
-
-
-def _with(
-    found: Translation, source: str, alternatives: tuple[Alternative, ...], told: Sequence[str]
-) -> Translation:
-    return replace(found, source=source, alternatives=alternatives, warnings=(*found.warnings, *told))

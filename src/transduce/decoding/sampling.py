@@ -5,14 +5,14 @@ Temperature, then top-k, then top-p shape what is drawn from; scores stay those 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from transduce.decoding.beam_search import DONE_SHARE, S, Step
+from transduce.decoding.beam_search import DONE_SHARE, S, Step, outcome
 from transduce.decoding.candidates import TIE, widened
 from transduce.decoding.config import SamplingOptions
 from transduce.decoding.guide import NEVER, Guide, Guides, guided_log_p
@@ -33,7 +33,7 @@ class OutputIds:
 
 
 @dataclass(frozen=True)
-class _Drawn:
+class Drawn:
     """What one step drew for the sentences that it worked on."""
 
     sentences: Int[Tensor, " active"]
@@ -59,12 +59,33 @@ def sample(
     own, without temperature and cuts. ``max_lengths`` bounds the tokens of each output, the end included;
     what has not ended by then is ``truncated``. Raises TransduceError where the logits are not finite.
     """
+    steps = sample_steps(
+        step, state, keys=keys, max_lengths=max_lengths, options=options, ids=ids, guide=guide
+    )
+    with torch.inference_mode():
+        return outcome(steps)
+
+
+def sample_steps(
+    step: Step[S],
+    state: S,
+    *,
+    keys: Int[Tensor, " sentences"],
+    max_lengths: Int[Tensor, " sentences"],
+    options: SamplingOptions,
+    ids: OutputIds,
+    guide: Guide | None = None,
+) -> Generator[Drawn, None, list[list[Hypothesis]]]:
+    """The same step by step: says what each step drew, and returns the outputs.
+
+    Whoever goes on with it sees to it that this happens in inference mode.
+    """
     assert ids.end not in ids.forbidden
     if not len(max_lengths):
         return []
     assert int(max_lengths.min()) >= 1
-    with torch.inference_mode():
-        drawn = _draw_all(step, state, row_keys(keys, options.samples), max_lengths, options, ids, guide)
+    rows = row_keys(keys, options.samples)
+    drawn = yield from _draw_all(step, state, rows, max_lengths, options, ids, guide)
     return _hypotheses(drawn, max_lengths.tolist(), options, ids.end)
 
 
@@ -76,7 +97,7 @@ def _draw_all(
     options: SamplingOptions,
     ids: OutputIds,
     guide: Guide | None,
-) -> list[_Drawn]:
+) -> Generator[Drawn, None, list[Drawn]]:
     never = torch.tensor(ids.forbidden, dtype=torch.long, device=limits.device)
     active = torch.arange(len(limits), device=limits.device)
     tokens = torch.full_like(active, ids.start)[:, None]
@@ -96,7 +117,8 @@ def _draw_all(
         chosen = draw(log_p, keys[active].flatten(), length, options)
         gains = log_p.gather(1, chosen[:, None]).squeeze(1)
         tokens = chosen.view(len(active), -1).masked_fill(ended, ids.end)
-        drawn.append(_Drawn(active, tokens, gains.view_as(tokens)))
+        drawn.append(Drawn(active, tokens, gains.view_as(tokens)))
+        yield drawn[-1]
         ended = ended | (tokens == ids.end) | (limits[active] <= length)[:, None]
         keep = (~ended.all(1)).nonzero().squeeze(1)
         if not len(keep):
@@ -159,7 +181,7 @@ def _nucleus(falling: Float[Tensor, "rows kept"], top_p: float) -> Bool[Tensor, 
 
 
 def _hypotheses(
-    drawn: Sequence[_Drawn], limits: Sequence[int], options: SamplingOptions, end: int
+    drawn: Sequence[Drawn], limits: Sequence[int], options: SamplingOptions, end: int
 ) -> list[list[Hypothesis]]:
     shape = len(limits), options.samples, len(drawn)
     tokens, gains = torch.full(shape, end), torch.zeros(shape, dtype=torch.float64)

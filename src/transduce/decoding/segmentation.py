@@ -76,9 +76,14 @@ def join_parts(parts: Sequence[Part], outputs: Sequence[str]) -> tuple[str, list
         begins.append(len(line))
         line += output
         if position + 1 < len(parts):
-            missing = not part.separator and _WIDE_END.search(part.text) and not _WIDE_END.search(output)
-            line += " " if missing else part.separator
+            line += separator_after(part, output)
     return line, begins
+
+
+def separator_after(part: Part, output: str) -> str:
+    """What stands between the output of a part and the next part's (see `join_parts`)."""
+    missing = not part.separator and _WIDE_END.search(part.text) and not _WIDE_END.search(output)
+    return " " if missing else part.separator
 
 
 def _ends_sentence(text: str, match: re.Match[str]) -> bool:

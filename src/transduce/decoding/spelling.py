@@ -34,9 +34,15 @@ def joins(unit: str) -> bool:
     code = ord(unit)
     if code < 128:
         return unit.isalnum() or unit == "_"
-    if any(first <= code <= last for first, last in _UNSPACED):
+    if unspaced(unit):
         return False
     return unit.isalnum() or unicodedata.category(unit) in ("Mn", "Mc", "Me", "Cs")
+
+
+def unspaced(unit: str) -> bool:
+    """Whether a character belongs to a script that is written without spaces."""
+    code = ord(unit)
+    return any(first <= code <= last for first, last in _UNSPACED)
 
 
 class Spelling:

@@ -28,9 +28,10 @@ class Alternative:
     """One output of a line. ``length`` is the number of tokens that the length penalty counts.
 
     ``token_log_probabilities``, the end's included, add up to ``log_probability``. Where they were asked for,
-    ``word_confidences`` has the confidence in each word (see `confidence`), ``expected`` the expected chrF or
-    BLEU by which the choice was made (see `minimum_risk`), and ``alignment`` pairs (source word, output
-    word), counted from 0. Words are what ``str.split()`` makes of the texts.
+    ``word_confidences`` has the confidence in each word (see `confidence`; None in what ``protect`` put in),
+    ``expected`` the expected chrF or BLEU by which the choice was made (see `minimum_risk`), ``total`` and
+    ``model_scores`` those by which it was reranked (see `reranking`), and ``alignment`` pairs (source word,
+    output word), counted from 0. Words are what ``str.split()`` makes of the texts.
     """
 
     text: str
@@ -40,8 +41,10 @@ class Alternative:
     truncated: bool
     tokens: tuple[int, ...]
     token_log_probabilities: tuple[float, ...] = field(default=(), repr=False)
-    word_confidences: tuple[float, ...] | None = None
+    word_confidences: tuple[float | None, ...] | None = None
     expected: float | None = None
+    total: float | None = None
+    model_scores: tuple[float, ...] | None = None
     alignment: tuple[tuple[int, int], ...] | None = None
     parts: tuple[OutputPart, ...] = field(default=(), repr=False)
 

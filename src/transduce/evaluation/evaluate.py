@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from transduce import __version__
+from transduce.config import build
 from transduce.data.corpora import read_corpora
 from transduce.data.formats.sides import Wanted
 from transduce.data.formats.tally import Tally
 from transduce.data.formats.two_files import read_side
-from transduce.decoding.translator import Progress, Translator
+from transduce.decoding.job import Progress
+from transduce.decoding.translator import Translator
 from transduce.errors import DataError
 from transduce.evaluation.paper_bleu import PaperBleu
 from transduce.evaluation.paper_bleu import paper_bleu as score_as_paper
@@ -42,30 +44,43 @@ class Evaluation:
         }
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Search:
+    """How a test set is translated; all of it stands in the recipe."""
+
+    beam: int = 4
+    alpha: float = 0.6
+    shortlist: bool = False
+
+    def flags(self) -> list[str]:
+        """The flags of ``transduce evaluate`` that stand for it."""
+        flags = ["--beam", str(self.beam), "--alpha", f"{self.alpha:g}"]
+        return [*flags, "--shortlist"] if self.shortlist else flags
+
+
 def evaluate(
     model: str | Path | Sequence[str | Path] | Translator,
     source: str | Path,
     reference: str | Path | Sequence[str | Path],
     *,
-    beam: int = 4,
-    alpha: float = 0.6,
     device: str = "auto",
     paper_bleu: str | None = None,
     progress: Progress | None = None,
+    **search: Any,
 ) -> Evaluation:
     """The scores of a model (its folder, or a loaded Translator) on a file and one or several references.
 
     Several folders are an ensemble (see `Translator.load`). ``paper_bleu`` names the target language
     (``"de"``) to have the paper's tokenised BLEU beside sacreBLEU. ``device`` counts where folders are given.
-    Raises DataError before anything is translated where the files have different numbers of lines.
+    ``search`` is any of ``beam`` (4), ``alpha`` (0.6) and ``shortlist`` (False), as `TranslationOptions` has
+    them. Raises DataError before anything is translated where the files have different numbers of lines.
     """
-    paths = _paths(reference)
+    chosen, paths = build(_Search, search, "evaluation"), _paths(reference)
     lines, references = list(read_side(source)), [list(read_side(path)) for path in paths]
     check_lines(lines, references, [str(source), *paths])
     translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
-    hypotheses = translator.translate(lines, beam=beam, alpha=alpha, progress=progress)
-    command = [*_models(translator), "--source", str(source), *_flags(paths, paper_bleu)]
-    command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
+    hypotheses = translator.translate(lines, progress=progress, **dataclasses.asdict(chosen))
+    command = [*_models(translator), "--source", str(source), *_flags(paths, paper_bleu), *chosen.flags()]
     names = [f"the translation of {source}", *paths]
     return _score(hypotheses, references, names, paper_bleu, [shlex.join(command), *_facts(translator)])
 
@@ -75,17 +90,18 @@ def evaluate_pairs(
     pairs: str | Path,
     *,
     languages: str = "",
-    beam: int = 4,
-    alpha: float = 0.6,
     device: str = "auto",
     paper_bleu: str | None = None,
     progress: Progress | None = None,
+    **search: Any,
 ) -> Evaluation:
     """The scores of a model on a file or folder that holds both sides, in any format (see docs/data.md).
 
-    ``languages`` are source and target, such as ``en:de``, where the file holds several. What is left out
-    of the file, and languages that were chosen for want of a setting, are a warning.
+    ``languages`` are source and target, such as ``en:de``, where the file holds several; ``search`` is that
+    of `evaluate`. What is left out of the file, and languages that were chosen for want of a setting, are a
+    warning.
     """
+    chosen = build(_Search, search, "evaluation")
     source_language, _, target_language = languages.partition(":")
     tally, wanted = Tally(), Wanted(source_language, target_language)
     read = list(read_corpora(pairs=[str(pairs)], wanted=wanted, tally=tally))
@@ -95,12 +111,12 @@ def evaluate_pairs(
         raise DataError(f"{pairs}: no pairs at all; name a file with text")
     translator = model if isinstance(model, Translator) else Translator.load(model, device=device)
     hypotheses = translator.translate(
-        [pair.source for pair in read], beam=beam, alpha=alpha, progress=progress
+        [pair.source for pair in read], progress=progress, **dataclasses.asdict(chosen)
     )
     command = [*_models(translator), "--pairs", str(pairs), *_flags([], paper_bleu)]
     for side, language in (("source", source_language), ("target", target_language)):
         command += [f"--{side}-language", language] if language else []
-    command += ["--beam", str(beam), "--alpha", f"{alpha:g}"]
+    command += chosen.flags()
     names = [f"the translation of {pairs}", str(pairs)]
     facts = [shlex.join(command), *_facts(translator)]
     return _score(hypotheses, [[pair.target for pair in read]], names, paper_bleu, facts)
@@ -161,7 +177,11 @@ def _facts(translator: Translator) -> list[str]:
     trained = [_training(bundle.training) for bundle in translator.bundles]
     if len(trained) > 1:
         trained = [[f"model {n}: {fact}" for fact in facts] for n, facts in enumerate(trained, 1)]
-    return [*(fact for facts in trained for fact in facts), f"{translator.device} {translator.precision}"]
+    return [*(fact for facts in trained for fact in facts), _arithmetic(translator)]
+
+
+def _arithmetic(translator: Translator) -> str:
+    return f"{translator.device} {translator.precision} {translator.searcher.engine_name}"
 
 
 def _training(training: Mapping[str, Any]) -> list[str]:
