@@ -107,6 +107,7 @@ def _run(language: str, code: str, folder: Path, environment: dict[str, str], se
 def test_every_block_runs(document: Path, tmp_path: Path, shell: dict[str, str], server: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
+    (folder / "recipes").symlink_to(ROOT / "recipes")
     for language, code in _blocks(document):
         if language in ("bash", "python"):
             _run(language, code, folder, shell, server)

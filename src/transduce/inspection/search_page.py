@@ -8,7 +8,7 @@ from html import escape
 from transduce.inspection.search_tree import Node, SearchTree
 
 _COLOURS = {"kept": "#5b8", "best": "#b5410d", "ended": "#48c", "cut": "#999", "dropped": "#ccc"}
-_ACROSS, _DOWN = 120, 18
+_ACROSS, _DOWN = 120, 20
 _PAGE = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -80,7 +80,7 @@ def _drawn(node: Node, places: dict[int, tuple[int, int]]) -> Iterator[str]:
     yield (
         f'<g class="{node.fate}"><title>{told}</title>'
         f'<circle cx="{x}" cy="{y}" r="4" fill="{_COLOURS[node.fate]}"/>'
-        f'<text x="{x + 7}" y="{y + 4}">{escape(_clean(node.piece) or "<start>")}</text></g>'
+        f'<text x="{x + 4}" y="{y - 5}">{escape(_label(node))}</text></g>'
     )
 
 
@@ -101,6 +101,10 @@ def _all(root: Node) -> Iterator[Node]:
         node = stack.pop()
         yield node
         stack += node.children
+
+
+def _label(node: Node) -> str:
+    return _clean(node.piece) or ("\u2423" if node.piece else "<start>")
 
 
 def _clean(text: str) -> str:
