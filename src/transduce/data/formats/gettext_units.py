@@ -27,7 +27,7 @@ class Entry:
     @property
     def header(self) -> bool:
         """Whether this holds what a catalog says of itself."""
-        return not self.source and self.context is None
+        return not self.source and self.plural is None and self.context is None
 
 
 class Catalog:
