@@ -136,7 +136,7 @@ def info(  # noqa: PLR0913 - a command's parameters are its flags
     if tokenizer is not None:
         known = Tokenizer.load(tokenizer / "tokenizer.model" if tokenizer.is_dir() else tokenizer)
     tally = Tally()
-    found = describe(inputs.read(tally), tally, known)
+    found = describe(inputs.read(tally), tally, inputs.wanted, known)
     if plot is not None:
         from transduce.data.information_plot import plot_lengths
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from transduce.data.formats.pair import Pair
+from transduce.data.formats.sides import Wanted
 from transduce.data.formats.tally import Tally
 from transduce.data.tokenizer import Tokenizer
 
@@ -126,8 +127,10 @@ def _side(side: Side) -> dict[str, Any]:
     }
 
 
-def describe(pairs: Iterable[Pair], tally: Tally, tokenizer: Tokenizer | None = None) -> Information:
-    """What the pairs are like; ``tally`` is the one that their readers count in.
+def describe(
+    pairs: Iterable[Pair], tally: Tally, wanted: Wanted, tokenizer: Tokenizer | None = None
+) -> Information:
+    """What the pairs are like; ``tally`` is the one that their readers count in, ``wanted`` what they look for.
 
     Memory grows by 16 bytes a pair, by which repeats are found (texts with one 64-bit hash count as one).
     """
@@ -152,7 +155,7 @@ def describe(pairs: Iterable[Pair], tally: Tally, tokenizer: Tokenizer | None = 
     if tokenizer is not None and waiting:
         _tokens(found, waiting, tokenizer)
     found.repeated_sources, found.repeated_pairs = _repeats(sources), _repeats(both)
-    found.languages = tally.languages
+    found.languages = (wanted.source or tally.languages[0], wanted.target or tally.languages[1])
     return found
 
 
@@ -180,5 +183,7 @@ def _repeats(hashes: array[int]) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def script(character: str) -> str:
-    """The script of a letter, as the first word of its name says: Latin, Cyrillic, Cjk."""
+    """The script of a letter, as the first word of its name says: Latin, Cyrillic, Cjk; else Common."""
+    if unicodedata.category(character) == "Lm" or character in "ªµº":
+        return "Common"
     return unicodedata.name(character, "unknown").split(" ")[0].split("-")[0].capitalize()

@@ -45,7 +45,8 @@ def describe_corpus(
     if tokenizer is not None:
         path = Path(tokenizer)
         known = Tokenizer.load(path / "tokenizer.model" if path.is_dir() else path)
-    return describe(_inputs(pairs, source_language, target_language).read(tally), tally, known)
+    inputs = _inputs(pairs, source_language, target_language)
+    return describe(inputs.read(tally), tally, inputs.wanted, known)
 
 
 def convert_corpus(

@@ -60,6 +60,8 @@ def test_parts_of_a_corpus_are_not_mixed(tmp_path: Path, read) -> None:
     with pytest.raises(DataError, match=r"holds several parts of a corpus: train, valid; name one of them"):
         read(str(tmp_path))
     assert [p.source for p in read(f"{tmp_path}/train*")[0]] == ["train"]
+    (tmp_path / "train.tsv").rename(tmp_path / "other-test.tsv")
+    assert len(read(str(tmp_path))[0]) == 2, "a catalog of a program may be called test"
     (tmp_path / "training").mkdir()
     (tmp_path / "training" / "a.tsv").write_text("a\tx\n")
     assert [p.source for p in read(str(tmp_path / "training"))[0]] == ["a"]

@@ -99,7 +99,7 @@ def test_xml_of_wmt(write: Write, read) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('<seg id="2">', '<sgg id="2">'), r"b.sgm:7: <sgg> is no element of a test set"),
+        (('<seg id="2">', '<sgg id="2">'), r"b.sgm:7: <sgg> is no element of such a test set"),
         (('<seg id="2">', '<seg id="1">'), r"b.sgm:7: a second segment '1' in the document 'a'"),
         (('<seg id="2">', ""), r"b.sgm:7: text outside of a segment: 'R&D"),
         (('<seg id="2">', "<seg>"), r"b.sgm:7: an element without its id"),
@@ -113,6 +113,16 @@ def test_xml_of_wmt(write: Write, read) -> None:
 def test_damage_is_named_with_its_line(write: Write, read, change: tuple[str, str], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read(write("b.sgm", (SOURCE.replace(*change, 1) + TARGET).encode()))
+
+
+def test_files_of_both_sides_are_no_side(write: Write) -> None:
+    for name in ("m.tmx", "m.po.gz", "m.parquet"):
+        with pytest.raises(UsageError, match=rf"{name}: holds both sides; give it with --pairs"):
+            list(read_corpora([write(name, b"")], [write("t.de", b"")]))
+    with pytest.raises(
+        DataError, match=r"w.xml:2: <dataset> is no element .*both sides: give it with --pairs"
+    ):
+        list(read_corpora([write("w.xml", XML.encode())], [write("t.de", b"")]))
 
 
 def test_files_that_are_no_test_set(write: Write, read) -> None:

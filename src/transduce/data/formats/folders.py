@@ -17,8 +17,8 @@ from transduce.data.formats.text_pair import read_text_pair
 from transduce.data.streams import bare_name
 from transduce.errors import DataError
 
-# How the parts of a corpus are called in names of files and folders.
-_PART = re.compile(r"(?<![A-Za-z])(train|valid|validation|val|dev|test)(?![A-Za-z])", re.IGNORECASE)
+# How the parts of a corpus are called, at the beginning of a file's name or as the name of a folder.
+_PART = re.compile(r"(?:^|/)(train|valid|validation|val|dev|test)(?:(?![A-Za-z])[^/]*$|/)", re.IGNORECASE)
 Files = tuple[str] | tuple[str, str]
 
 
@@ -84,8 +84,9 @@ def _sorted_out(found: list[Path], said: str, wanted: Wanted, tally: Tally | Non
     if not files:
         names = ", ".join(one.name for one in found[:5]) or "nothing"
         raise DataError(f"{said}: holds no parallel text that is known by its name: {names}; name the files")
-    parts = {match[1].lower() for both in files for match in [_part(both[0], said)] if match}
-    if len(parts) > 1:
+    found_parts = [_part(both[0], said) for both in files]
+    parts = set(filter(None, found_parts))
+    if len(parts) > 1 and ("train" in parts or all(found_parts)):
         raise DataError(
             f"{said}: holds several parts of a corpus: {', '.join(sorted(parts))}; name one of them, as a "
             "folder, a file or a pattern such as 'data/train*'"
@@ -98,12 +99,13 @@ def _sorted_out(found: list[Path], said: str, wanted: Wanted, tally: Tally | Non
     return sorted(files)
 
 
-def _part(file: str, said: str) -> re.Match[str] | None:
-    """The part of a corpus that the name of a file tells, below what was named."""
+def _part(file: str, said: str) -> str:
+    """The part of a corpus that the name of a file tells, below what was named; "" where it tells none."""
     inside = Path(file)
     if Path(said).is_dir():
         inside = inside.relative_to(said)
-    return _PART.search(str(inside))
+    found = _PART.search(inside.as_posix())
+    return found[1].lower() if found else ""
 
 
 def _known(path: Path) -> bool:

@@ -84,7 +84,8 @@ class _Reader:
         elif name in _TOLD:
             self._told = name
         elif name not in _STRUCTURE:
-            raise self._fault(f"<{name}> is no element of a test set")
+            hint = "; one of WMT since 2021 holds both sides: give it with --pairs" * (name == "dataset")
+            raise self._fault(f"<{name}> is no element of such a test set{hint}")
         elif name in _SETS and not end:
             side = "srclang" if name == "srcset" else "trglang"
             language = attributes.get(side, "")

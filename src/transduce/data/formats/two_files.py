@@ -14,12 +14,17 @@ from transduce.data.lines import read_lines
 from transduce.data.streams import bare_name
 from transduce.errors import DataError, UsageError
 
-_SGM = (".sgm", ".sgml")
+_SGM = (".sgm", ".sgml", ".xml")
+# What nobody calls a file of one side, and whose lines are no text.
+_BOTH = (".tmx", ".xlf", ".xliff", ".po", ".pot", ".mo", ".gmo", ".tbx", ".parquet", ".arrow")
 
 
 def is_plain(path: str | Path) -> bool:
-    """Whether a file of one side is plain text by its name, a segment a line."""
-    return Path(bare_name(path)).suffix.lower() not in (*SUFFIXES, *_SGM)
+    """Whether a file of one side is plain text by its name, a segment a line; UsageError for one of both."""
+    suffix = Path(bare_name(path)).suffix.lower()
+    if suffix in _BOTH:
+        raise UsageError(f"{path}: holds both sides; give it with --pairs (data.pairs)")
+    return suffix not in (*SUFFIXES, *_SGM)
 
 
 def read_side(path: str | Path) -> Iterator[str]:
@@ -29,6 +34,7 @@ def read_side(path: str | Path) -> Iterator[str]:
         return (cue.text for cue in read_cues(path))
     if suffix in _SGM:
         return iter(read_sgm_side(path)[0])
+    is_plain(path)
     return read_lines(path)
 
 
