@@ -130,7 +130,7 @@ def _side(side: Side) -> dict[str, Any]:
 def describe(
     pairs: Iterable[Pair], tally: Tally, wanted: Wanted, tokenizer: Tokenizer | None = None
 ) -> Information:
-    """What the pairs are like; ``tally`` is the one that their readers count in, ``wanted`` what they look for.
+    """What the pairs are like; ``tally`` is that of their readers, ``wanted`` what these look for.
 
     Memory grows by 16 bytes a pair, by which repeats are found (texts with one 64-bit hash count as one).
     """
