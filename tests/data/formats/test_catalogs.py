@@ -171,6 +171,7 @@ def made(entries: list[tuple[bytes, bytes]]) -> bytes:
         (lambda raw: b"PO" + raw, r"is no MO file"),
         (lambda raw: raw[:20], r"ends in its header"),
         (lambda raw: raw[:-1], r"the text of entry 2 has no end"),
+        (lambda raw: raw[:-1] + b"x", r"the text of entry 2 has no end"),
         (lambda raw: raw[:8] + struct.pack("<I", 1) + raw[12:], r"belong to no entry|lie over one another"),
         (lambda raw: raw[:8] + struct.pack("<I", 99) + raw[12:], r"has no room for the 99 entries"),
         (lambda raw: raw[:4] + struct.pack("<I", 9 << 16) + raw[8:], r"has the revision 9.0"),

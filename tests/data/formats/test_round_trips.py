@@ -128,6 +128,8 @@ def test_a_source_that_comes_again_is_another_entry(tmp_path: Path) -> None:
     pairs = [Pair("a", "x", "m", 1), Pair("a", "y", "m", 2), Pair("a", "x", "m", 3)]
     write_pairs(pairs, tmp_path / "x.po", ENDE, Tally())
     assert [p[:2] for p in read_pair_file(tmp_path / "x.po", ENDE, Tally())] == [p[:2] for p in pairs]
+    contexts = [line for line in read_lines(tmp_path / "x.po") if line.startswith("msgctxt")]
+    assert contexts == ['msgctxt "2"', 'msgctxt "3"'], "two entries alike are an error for gettext"
 
 
 def test_nothing_is_left_where_anything_is_wrong(tmp_path: Path) -> None:

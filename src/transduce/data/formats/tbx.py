@@ -58,6 +58,8 @@ class _Reader(XmlReader[_Concept]):
     def start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2]
         if name in _CONCEPT:
+            if self._open:
+                raise self.fault(f"<{name}> inside of the concept of line {self._concept.line}")
             self._concept, self._open, self._language = _Concept(self.line), True, ""
         elif name in _LANGUAGE:
             if not self._open:
