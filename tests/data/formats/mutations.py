@@ -115,7 +115,9 @@ UNITS: dict[str, Callable[[bytes], int]] = {
     "wmt-xml": _elements("seg"),
     "tbx": _elements("termEntry", "conceptEntry"),
     "sgm": lambda content: len(
-        re.findall(rb"<seg\b", re.sub(rb"<!--.*?-->|<[!?][^>]*>", b"", content, flags=re.S | re.I), re.I)
+        re.findall(
+            rb"<seg\b[^<>]*>", re.sub(rb"<!--.*?-->|<[!?][^>]*>", b"", content, flags=re.S | re.I), re.I
+        )
     ),
     "po": _messages,
     "mo": lambda content: int(struct.unpack("<I", content[8:12])[0]),

@@ -215,7 +215,8 @@ def test_real_catalogs_as_text_say_the_same(tmp_path: Path, read) -> None:
         compiled, text = (sorted((p.source, p.target) for p in read(str(one))[0]) for one in (path, po))
         assert compiled == text, path
         entries = list(read_entries(po, Tally()))
-        assert len(entries) >= struct.unpack("<I", path.read_bytes()[8:12])[0]
+        raw = path.read_bytes()
+        assert len(entries) == sum(struct.unpack("<I", raw[at : at + 4])[0] for at in (8, 36)[: 1 + raw[4]])
 
 
 @needs_catalogs

@@ -36,7 +36,7 @@ def accounted(kind: str, path: Path) -> int:
     if kind in ("sgm", "wmt-xml"):
         return 2 * len(pairs) + tally.count()
     if kind == "tbx":
-        return len({pair.line for pair in pairs} | set()) + tally.count()
+        return len({(pair.line, pair.target) for pair in pairs}) + tally.count()
     return len(pairs) + tally.count()
 
 

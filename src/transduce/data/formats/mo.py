@@ -20,6 +20,7 @@ from transduce.errors import DataError
 _MAGIC = {b"\xde\x12\x04\x95": "<", b"\x95\x04\x12\xde": ">"}
 _HEADER = 28
 _LARGE_HEADER = 48
+_NO_MORE = 0xFFFFFFFF
 _ALIGNMENT = 64
 """More unused zero bytes than any compiler leaves between two parts."""
 
@@ -40,8 +41,6 @@ def read_mo(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) -> 
             yield from catalog.pairs(_entry(source.decode(encoding), translation.decode(encoding), number))
         except UnicodeError:
             raise DataError(f"{file}: entry {number} is not in {encoding}, which the header names") from None
-    if number := _system_dependent(content):
-        tally.skip(file, "with parts that depend on the system", len(raw) + 1, number)
     catalog.sides.finish()
 
 
@@ -59,28 +58,36 @@ def _entry(source: str, translation: str, number: int) -> Entry:
     )
 
 
-def _system_dependent(content: bytes) -> int:
-    """How many entries have parts of which each system makes its own text (minor revision 1)."""
-    order = _MAGIC[content[:4]]
-    if len(content) < _LARGE_HEADER or struct.unpack(f"{order}I", content[4:8])[0] & 0xFFFF == 0:
-        return 0
-    return int(struct.unpack(f"{order}I", content[36:40])[0])
+def _system_dependent(content: bytes, order: str) -> Iterator[tuple[bytes, bytes]]:
+    """The entries of minor revision 1 of which each system makes its own text, as PO has them: %<PRIu64>."""
+    segments, names, count, sources, translations = struct.unpack(
+        f"{order}5I", content[_HEADER:_LARGE_HEADER]
+    )
+
+    def number(at: int) -> int:
+        return int(struct.unpack_from(f"{order}I", content, at)[0])
+
+    def text(at: int) -> bytes:
+        """The pieces at ``at``: each so many bytes, then the name of what the system puts there."""
+        place, at, found = number(at), at + 4, b""
+        while True:
+            size, name, at = number(at), number(at + 4), at + 8
+            found, place = found + content[place : place + size], place + size
+            if name == _NO_MORE:
+                return found.removesuffix(b"\0")
+            if name >= segments:
+                raise IndexError
+            length, begin = number(names + 8 * name), number(names + 8 * name + 4)
+            found += b"<" + content[begin : begin + length].rstrip(b"\0") + b">"
+
+    for place in range(min(count, len(content))):
+        yield text(number(sources + 4 * place)), text(number(translations + 4 * place))
 
 
 def _entries(content: bytes, file: str) -> Iterator[tuple[bytes, bytes]]:
     """Sources and translations as bytes, after all of the file was accounted for."""
-    order = _MAGIC.get(content[:4])
-    if order is None:
-        raise DataError(f"{file}: is no MO file: it does not begin as one")
-    if len(content) < _HEADER:
-        raise _damaged(file, "it ends in its header")
-    revision, count, sources, translations, hashes, table = struct.unpack(f"{order}6I", content[4:_HEADER])
-    major, minor = revision >> 16, revision & 0xFFFF
-    if major > 1 or minor > 1:
-        raise DataError(
-            f"{file}: has the revision {major}.{minor}; up to 1.1 is known: make it anew with msgfmt, or "
-            "give the PO file"
-        )
+    order, minor = _kind(content, file)
+    count, sources, translations, hashes, table = struct.unpack(f"{order}5I", content[8:_HEADER])
     if sources + 8 * count > len(content) or translations + 8 * count > len(content):
         raise _damaged(file, f"it has no room for the {count:,} entries that it names")
     used = [(0, _HEADER), (sources, sources + 8 * count), (translations, translations + 8 * count)]
@@ -97,9 +104,31 @@ def _entries(content: bytes, file: str) -> Iterator[tuple[bytes, bytes]]:
             used.append((start, end + 1))
             found.append(content[start:end])
         texts.append(found)
+    yield from zip(*texts, strict=True)
     if minor == 0:
         _account(content, sorted(used), file)
-    yield from zip(*texts, strict=True)
+        return
+    try:
+        yield from _system_dependent(content, order)
+    except (struct.error, IndexError):
+        raise _damaged(file, "its entries that depend on the system lead nowhere") from None
+
+
+def _kind(content: bytes, file: str) -> tuple[str, int]:
+    """The order of bytes, and the minor revision."""
+    order = _MAGIC.get(content[:4])
+    if order is None:
+        raise DataError(f"{file}: is no MO file: it does not begin as one")
+    if len(content) < _HEADER:
+        raise _damaged(file, "it ends in its header")
+    revision = struct.unpack(f"{order}I", content[4:8])[0]
+    major, minor = revision >> 16, revision & 0xFFFF
+    if major > 1 or minor > 1:
+        raise DataError(
+            f"{file}: has the revision {major}.{minor}; up to 1.1 is known: make it anew with msgfmt, or "
+            "give the PO file"
+        )
+    return order, minor
 
 
 def _account(content: bytes, used: list[tuple[int, int]], file: str) -> None:
