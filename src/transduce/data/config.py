@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.formats.sides import Wanted
 from transduce.errors import ConfigError
 
@@ -62,8 +63,12 @@ class DataConfig:
     """So many processes turn text into tokens, with the same result; 0: one a core for large corpora."""
     ray: str = ""
     """The address of a Ray cluster whose machines turn text into tokens; ``local``: one of this machine's."""
+    clean: bool = False
+    """Whether training pairs are mended and dropped as ``cleaning`` says, before anything else is done."""
+    cleaning: CleaningConfig = field(default_factory=CleaningConfig)
     source_language: str = ""
-    """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too."""
+    """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too. Cleaning
+    checks the languages that are named."""
     target_language: str = ""
 
     def __post_init__(self) -> None:

@@ -6,6 +6,9 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from transduce.data.cleaning.filters import Filters
+from transduce.data.cleaning.kept import BITS, DROPPED, Kept, clean_once
+from transduce.data.cleaning.kept import FILES as CLEANING
 from transduce.data.config import DataConfig
 from transduce.data.corpora import choose_held_out, read_corpora, without
 from transduce.data.crew import Crew
@@ -45,15 +48,39 @@ class Preparation:
         self.config, self.folder, self.journal = config, folder, journal
         self.count, self.seed, self.say, self.tell = count, seed, say, tell
         self.held_out: list[Pair] = []
+        self._kept: Kept | None = None
         workers = config.workers if config.workers or config.ray or count >= FEW else 1
         self.crew = Crew(workers=workers, ray=config.ray)
 
     def pairs(self, what: str, begin: int = 0) -> Iterator[Pair]:
         """All pairs of the training files; how far they are read is told from pair ``begin`` on."""
-        for number, pair in enumerate(read_corpora(*self.config.files)):
+        for number, pair in enumerate(self._read()):
             if number % _TOLD_EVERY == 0 and number > begin:
                 self.tell(what, number - begin, self.count - begin)
             yield pair
+
+    def _read(self) -> Iterator[Pair]:
+        pairs = read_corpora(*self.config.files)
+        return self._kept.of(pairs) if self._kept else pairs
+
+    def clean(self) -> None:
+        """Nothing; from now on the training pairs are those that cleaning keeps, where it is wanted."""
+        if not self.config.clean:
+            for name in CLEANING:
+                (self.folder / name).unlink(missing_ok=True)
+            return
+        filters = filters_of(self.config)
+        if not self.journal.has("cleaned", BITS):
+            self.say(f"cleaning {self.count:,} pairs")
+            clean_once(self.pairs("cleaned"), filters, self.folder, crew=self.crew)
+            self.journal.note(cleaned=sha256(self.folder / BITS))
+        kept = Kept.open(filters, self.folder)
+        if not kept.count:
+            raise DataError(
+                f"{', '.join(self.config.corpora)}: cleaning drops all {self.count:,} pairs; "
+                f"{self.folder / DROPPED} says why: change the settings of cleaning, or turn it off"
+            )
+        self._kept, self.count = kept, kept.count
 
     def validation(self) -> list[Pair]:
         """The validation pairs: those of the files that were named, or pairs that are held out."""
@@ -67,7 +94,7 @@ class Preparation:
         wanted = self.config.valid_pairs or automatic_valid_pairs(self.count)
         self.say(f"choosing {wanted:,} of {self.count:,} pairs for validation")
         self.held_out = choose_held_out(self.pairs("choosing"), wanted, self.seed)
-        if self.held_out and next(without(read_corpora(*self.config.files), self.held_out), None) is None:
+        if self.held_out and next(without(self._read(), self.held_out), None) is None:
             raise DataError(
                 f"{', '.join(self.config.corpora)}: all {self.count:,} pairs are held out for validation, "
                 "or repeat one that is; give more pairs, or validation files"
@@ -124,6 +151,11 @@ class Preparation:
             marked=lambda mark: self.journal.note(train=mark),
             corpus=corpus,
         )
+
+
+def filters_of(config: DataConfig) -> Filters:
+    """The filters of these settings; UsageError where they need what is not installed."""
+    return Filters(config.cleaning, config.source_language, config.target_language)
 
 
 def automatic_vocabulary(pairs: int) -> int:

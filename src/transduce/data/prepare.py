@@ -6,19 +6,23 @@ The folder then holds ``tokenizer.model``, the shards ``train/`` and ``valid/``,
 
 from __future__ import annotations
 
+import dataclasses
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from transduce.data.cleaning.kept import FILES as CLEANING
+from transduce.data.cleaning.kept import cleaning_lines
 from transduce.data.config import DataConfig
 from transduce.data.corpora import count_pairs, files_in, identity
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.tally import Tally
 from transduce.data.journal import FILE as UNFINISHED
 from transduce.data.journal import Journal
-from transduce.data.preparation import TOKENIZER, VALID, Preparation, Say, Tell, read_pairs
+from transduce.data.preparation import TOKENIZER, VALID, Preparation, Say, Tell, filters_of, read_pairs
 from transduce.data.report import Report
 from transduce.data.seen import FILE as SEEN
 from transduce.data.seen import Seen
@@ -31,7 +35,7 @@ from transduce.files import check_free, write_json
 
 FORMAT = 1
 _PACKED = (*COMPRESSIONS, ".parquet")
-PARTS = (TOKENIZER, "train", "valid", VALID, "prepared.json", UNFINISHED, SEEN)
+PARTS = (TOKENIZER, "train", "valid", VALID, "prepared.json", UNFINISHED, SEEN, *CLEANING)
 # What a pair takes beside its tokens: an offset of 8 and a length of 4 bytes on either side.
 _PAIR_BYTES = 24
 
@@ -47,13 +51,17 @@ class Prepared:
     """The validation set as text: of whole lines, so overlong pairs are in it, unlike in ``valid``."""
     report: Report
     valid_report: Report
+    cleaning: Sequence[str] = ()
+    """What cleaning did, a line each; none where it was not wanted."""
     reused: bool = False
     """Nothing was done: the folder already held this."""
 
     def lines(self) -> list[str]:
         """The reports of both sets for the log."""
-        return [f"training: {line}" for line in self.report.lines()] + [
-            f"validation: {line}" for line in self.valid_report.lines()
+        return [
+            *(f"cleaning: {line}" for line in self.cleaning),
+            *(f"training: {line}" for line in self.report.lines()),
+            *(f"validation: {line}" for line in self.valid_report.lines()),
         ]
 
 
@@ -104,6 +112,8 @@ def prepare(
             return _reused(folder, seen)
     kept = folder / TOKENIZER
     tokenizer = Tokenizer.load(kept) if keep_tokenizer and not config.tokenizer and kept.exists() else None
+    if config.clean:
+        filters_of(config)  # what is not installed is said before files are read
     try:
         folder.mkdir(parents=True, exist_ok=True)
         count = _counted(config, seen, say)
@@ -159,13 +169,15 @@ def _there(folder: Path) -> int:
 
 def _differing(wanted: Any, made_from: Any) -> list[dict[str, Any]]:
     """The files of one group of identities that are new or have changed; none where it is a plain setting."""
-    if not isinstance(wanted, list) or not isinstance(made_from, list):
+    both = (wanted, made_from)
+    if not all(isinstance(groups, list) and all(isinstance(g, list) for g in groups) for groups in both):
         return []
     before = [file for group in made_from for file in group]
     return [file for group in wanted for file in group if file not in before]
 
 
 def _prepare(steps: Preparation, limit: int, wanted: dict[str, Any], kept: Tokenizer | None) -> Prepared:
+    steps.clean()
     valid_pairs = steps.validation()
     tokenizer = steps.tokenizer(kept)
     report, valid_report = Report(limit=limit, held_out=len(steps.held_out)), Report(limit=limit)
@@ -178,6 +190,7 @@ def _prepare(steps: Preparation, limit: int, wanted: dict[str, Any], kept: Token
         valid_pairs=read_pairs(steps.folder / VALID),
         report=report,
         valid_report=valid_report,
+        cleaning=cleaning_lines(steps.folder),
     )
 
 
@@ -201,13 +214,14 @@ def open_prepared(folder: str | Path) -> Prepared:
         valid_pairs=read_pairs(folder / VALID),
         report=Report(**train.meta["report"]),
         valid_report=Report(**valid.meta["report"]),
+        cleaning=cleaning_lines(folder),
         reused=True,
     )
 
 
 def _identity(config: DataConfig, limit: int, seed: int, seen: Seen) -> dict[str, Any]:
     """Everything that decides what the prepared data are, as JSON holds it."""
-    several = config.pairs or config.validation
+    by_language = config.pairs or config.validation or config.clean
     return {
         "format": FORMAT,
         "train": _train_files(config, seen),
@@ -219,7 +233,8 @@ def _identity(config: DataConfig, limit: int, seed: int, seen: Seen) -> dict[str
         "valid_pairs": config.valid_pairs,
         "max_length": limit,
         "seed": seed,
-        **({"languages": [config.source_language, config.target_language]} if several else {}),
+        **({"languages": [config.source_language, config.target_language]} if by_language else {}),
+        **({"cleaning": dataclasses.asdict(config.cleaning)} if config.clean else {}),
     }
 
 

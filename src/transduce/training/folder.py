@@ -8,11 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from transduce.data.cleaning.kept import FILES as CLEANING
 from transduce.errors import TrainingError, UsageError
 
 # All that a run ever writes; nothing else is touched.
 FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
-DATA = ("prepared.json", "tokenizer.model", "valid.jsonl", "unfinished.json", "files.json")
+DATA = ("prepared.json", "tokenizer.model", "valid.jsonl", "unfinished.json", "files.json", *CLEANING)
 SHARDS = ("train", "valid")
 
 

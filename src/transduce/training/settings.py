@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.config import Settings, build, checked, merge, unknown_name
+from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.config import NO_FILES, DataConfig
 from transduce.errors import ConfigError, UsageError
 from transduce.model.config import NAMED, ModelConfig
@@ -23,7 +24,7 @@ from transduce.training.presets import (
     recipe,
 )
 
-SECTIONS = ("preset", "start", "data", "model", "training")
+SECTIONS = ("preset", "start", "data", "cleaning", "model", "training")
 WEIGHTS = ("data.weights", "data.weights_after_epochs", "data.weights_after_updates")
 LIMITS = ("max_steps", "max_epochs", "max_minutes", "patience")
 # What may change when a run goes on: when it ends and what it tells, not what it learns.
@@ -75,10 +76,13 @@ class RunSettings:
 
     def as_dict(self) -> Settings:
         """Plain values, as JSON holds them and `resolve` takes them back."""
+        data = {n: _as_lists(v) for n, v in dataclasses.asdict(self.data).items()}
+        cleaning = data.pop("cleaning")
         return {
             "preset": self.preset,
             **({"start": dict(self.start)} if self.start else {}),
-            "data": {n: _as_lists(v) for n, v in dataclasses.asdict(self.data).items()},
+            "data": data,
+            **({"cleaning": cleaning} if self.data.clean else {}),
             "model": dict(self.model),
             "training": dataclasses.asdict(self.training),
         }
@@ -107,6 +111,9 @@ def check_names(given: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name} is {value!r}; it must be a section with settings, e.g. {name}.x=1")
     checked(ModelConfig, given.get("model", {}), "model")
     checked(TrainingConfig, given.get("training", {}), "training")
+    checked(CleaningConfig, given.get("cleaning", {}), "cleaning")
+    if "cleaning" in given.get("data", {}):
+        raise ConfigError("data.cleaning is a section of its own: cleaning.max_ratio=4 with data.clean=true")
     checked(DataConfig, given.get("data", {}), "data")
 
 
@@ -123,7 +130,19 @@ def check_sections(given: Mapping[str, Any]) -> DataConfig:
     build(ModelConfig, {**model, **given.get("model", {}), "vocabulary": 1000}, "model")
     # Limits may still be chosen from the amount of data, so one stands in for them here.
     build(TrainingConfig, {"max_epochs": 1, **training, **_limited(given.get("training", {}))}, "training")
-    return build(DataConfig, given.get("data", {}), "data")
+    return _data(given)
+
+
+def _data(given: Mapping[str, Any]) -> DataConfig:
+    """The data settings with those of cleaning in them."""
+    data, cleaning = given.get("data", {}), given.get("cleaning", {})
+    if cleaning and "clean" not in data:
+        raise ConfigError(
+            f"cleaning.{next(iter(cleaning))} is set, but nothing is cleaned; add data.clean=true, or leave "
+            "it out"
+        )
+    built = build(CleaningConfig, cleaning, "cleaning")
+    return build(DataConfig, {**data, "cleaning": built}, "data")
 
 
 def _check_no_start(given: Mapping[str, Any]) -> None:

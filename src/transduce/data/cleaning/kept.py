@@ -25,6 +25,7 @@ from transduce.errors import DataError
 from transduce.files import atomic_writer, write_json
 
 BITS, REPORT, DROPPED = "kept.bits", "cleaning.json", "dropped.jsonl.gz"
+FILES = (BITS, REPORT, DROPPED)
 _AT_ONCE = 4096
 
 
@@ -66,6 +67,14 @@ class Kept:
             flags = np.unpackbits(self._bits[begin : begin + _AT_ONCE], count=min(left, 8 * _AT_ONCE))
             left -= len(flags)
             yield from flags.tolist()
+
+
+def cleaning_lines(folder: str | Path) -> list[str]:
+    """What `clean_once` did, for a log; nothing where the folder holds no cleaning."""
+    try:
+        return [str(line) for line in json.loads((Path(folder) / REPORT).read_bytes())["lines"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
 
 
 def clean_once(
