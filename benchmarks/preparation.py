@@ -1,9 +1,9 @@
 """Time, memory and disk of preparing a corpus: text to token shards, at several sizes.
 
-python benchmarks/preparation.py [--pairs 100000 1000000 10000000] [--workers 0] [--folder DIR]
+python benchmarks/preparation.py [--pairs 100000 1000000 10000000] [--workers 0] [--folder DIR] [--texts DIR]
 
-Text comes from the embedded generator (seed 1), written before the clock starts and removed afterwards. Each
-size is prepared by a process of its own. Memory is the sum of the proportional set sizes (shared pages are
+Text comes from the embedded generator (seed 1), written before the clock starts and removed afterwards, unless
+--texts says where it is kept for later calls. Each size is prepared by a process of its own. Memory is the sum of the proportional set sizes (shared pages are
 divided among those that share them) of that process and all it started, looked at ten times a second. The
 last line is JSON.
 """
@@ -33,9 +33,9 @@ import json, sys, time
 from transduce.data.config import DataConfig
 from transduce.data.prepare import prepare
 
-folder, workers = sys.argv[1:]
+text, folder, workers = sys.argv[1:]
 said, begin = [], time.monotonic()
-config = DataConfig(source=(f"{folder}/train.en",), target=(f"{folder}/train.de",), workers=int(workers))
+config = DataConfig(source=(f"{text}/train.en",), target=(f"{text}/train.de",), workers=int(workers))
 prepared = prepare(
     config, f"{folder}/data", max_length=256, seed=1,
     say=lambda line: said.append((round(time.monotonic() - begin, 1), line)),
@@ -90,11 +90,13 @@ def watched(command: list[str]) -> tuple[float, dict[str, int], str]:
     return time.monotonic() - begin, peak, printed
 
 
-def measured(pairs: int, workers: int, folder: Path) -> dict[str, Any]:
+def measured(pairs: int, workers: int, folder: Path, texts: Path) -> dict[str, Any]:
     """The figures of one size."""
-    write_corpus(folder, pairs, seed=1, valid=1, test=1)
-    text = sum((folder / f"train.{side}").stat().st_size for side in ("en", "de"))
-    seconds, peak, printed = watched([sys.executable, "-c", PREPARE, str(folder), str(workers)])
+    if not (texts / "train.de").exists():
+        write_corpus(texts, pairs, seed=1, valid=1, test=1)
+    text = sum((texts / f"train.{side}").stat().st_size for side in ("en", "de"))
+    command = [sys.executable, "-c", PREPARE, str(texts), str(folder), str(workers)]
+    seconds, peak, printed = watched(command)
     told = json.loads(printed)
     disk = sum(path.stat().st_size for path in (folder / "data").rglob("*") if path.is_file())
     steps = [[line, after - before] for (before, line), (after, _) in pairwise(told["said"])]
@@ -118,6 +120,7 @@ def main() -> int:
     parser.add_argument("--pairs", type=int, nargs="+", default=[100_000, 1_000_000, 10_000_000])
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--folder", default=tempfile.gettempdir(), help="where text and shards go meanwhile")
+    parser.add_argument("--texts", default="", help="where texts are, and are kept if they have to be made")
     given = parser.parse_args()
     rows = []
     print(
@@ -129,7 +132,8 @@ def main() -> int:
     for pairs in given.pairs:
         folder = Path(tempfile.mkdtemp(prefix="preparation-", dir=given.folder))
         try:
-            row = measured(pairs, given.workers, folder)
+            texts = Path(given.texts) / str(pairs) if given.texts else folder
+            row = measured(pairs, given.workers, folder, texts)
         finally:
             shutil.rmtree(folder)
         rows.append(row)

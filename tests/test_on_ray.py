@@ -65,8 +65,15 @@ def tagged() -> Any:
 
 
 def test_a_killed_worker_is_replaced_and_its_share_done_again(ray: Any) -> None:
-    count, seen, killed = 60, set[int](), 0
+    count, seen, killed, read = 60, set[int](), 0, 0
     results = []
+
+    def items() -> Iterator[int]:
+        nonlocal read
+        for number in range(count):
+            read = number + 1
+            yield number
+
     for number, (item, process) in enumerate(Crew(workers=2, ray="local").in_order(tagged(), items())):
         results.append(item)
         seen.add(process)
