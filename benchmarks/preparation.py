@@ -2,10 +2,10 @@
 
 python benchmarks/preparation.py [--pairs 100000 1000000 10000000] [--workers 0] [--folder DIR] [--texts DIR]
 
-Text comes from the embedded generator (seed 1), written before the clock starts and removed afterwards, unless
---texts says where it is kept for later calls. Each size is prepared by a process of its own. Memory is the sum of the proportional set sizes (shared pages are
-divided among those that share them) of that process and all it started, looked at ten times a second. The
-last line is JSON.
+Text comes from the embedded generator (seed 1), written before the clock starts and removed afterwards,
+unless --texts says where it is kept for later calls. Each size is prepared by a process of its own. Memory is
+the sum of the proportional set sizes (shared pages are divided among those that share them) of that process
+and all it started, looked at ten times a second. The last line is JSON.
 """
 
 from __future__ import annotations

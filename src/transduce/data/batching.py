@@ -63,6 +63,7 @@ class Batching:
                 f"{pairs} source and {len(self.target_lengths)} target lengths cannot be "
                 "batched; expected equal counts above 0"
             )
+        self._last: tuple[tuple[int, int], list[Update]] = (-1, -1), []
         self.blocks = -(-pairs // (block or BLOCK))
         self._widths = _widths(self.source_lengths, self.target_lengths)
         self._longest = len(self._widths[0]) - 1, len(self._widths[1]) - 1
@@ -83,7 +84,15 @@ class Batching:
         return [update for block in range(self.blocks) for update in self.block(number, block)]
 
     def block(self, number: int, block: int) -> list[Update]:
-        """The updates of one block of an epoch, which has ``blocks`` of them."""
+        """The updates of one block of an epoch, which has ``blocks`` of them.
+
+        The last that was asked for is remembered: a run begins by telling of the block that it then works on.
+        """
+        if (number, block) != self._last[0]:
+            self._last = (number, block), self._block(number, block)
+        return self._last[1]
+
+    def _block(self, number: int, block: int) -> list[Update]:
         if self.blocks == 1:
             random = np.random.default_rng((self.seed % 2**64, number))
         else:
@@ -124,6 +133,7 @@ class Batching:
         assert self.mixture is not None
         other = copy.copy(self)
         other.mixture = self.mixture.staged(begins)
+        other._last = (-1, -1), []
         return other
 
     def updates_an_epoch(self) -> int:

@@ -22,7 +22,7 @@ from transduce.errors import DataError
 
 FORMAT = 2
 # Pairs that are read before the pages which they brought into this process are given back to the system.
-_GIVEN_BACK_EVERY = 4096
+_GIVEN_BACK_EVERY = 512
 _SMALL = 1 << 26  # bytes: a file of so many may stay
 
 
