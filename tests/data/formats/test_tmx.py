@@ -1,14 +1,12 @@
 from __future__ import annotations
 
-import tracemalloc
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from transduce.data.formats.sides import Wanted
-from transduce.data.formats.tally import Tally
-from transduce.data.formats.tmx import read_tmx
 from transduce.errors import DataError
 
 Write = Callable[..., str]
@@ -132,19 +130,26 @@ def test_other_encodings_are_read(write: Write, read) -> None:
         assert [(p.source, p.target) for p in read(write("m.tmx", raw))[0]] == [("café", "Größe")]
 
 
-def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
-    def most(units: int) -> int:
-        path = tmp_path / f"{units}.tmx"
-        with path.open("w", encoding="utf-8") as file:
-            file.write(f"{HEAD}{HEADER}<body>")
-            for number in range(units):
-                file.write(unit(en=f"{number} of many sentences", de=f"{number} von vielen Sätzen"))
-            file.write("</body></tmx>")
-        tracemalloc.start()
-        assert sum(1 for _ in read_tmx(path, Wanted(), Tally())) == units
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return peak
+MEASURE = """
+import sys, tracemalloc
+from transduce.data.formats.sides import Wanted
+from transduce.data.formats.tally import Tally
+from transduce.data.formats.tmx import read_tmx
+for path in sys.argv[1:]:
+    tracemalloc.start()
+    count = sum(1 for _ in read_tmx(path, Wanted(), Tally()))
+    print(count, tracemalloc.get_traced_memory()[1])
+    tracemalloc.stop()
+"""
 
-    most(100)
-    assert most(3_000) < most(1_000) + 150_000
+
+def test_memory_does_not_grow_with_the_file(tmp_path: Path) -> None:
+    counts = (100, 1_000, 10_000)
+    for count in counts:
+        units = (unit(en=f"{n} of many sentences", de=f"{n} von vielen Sätzen") for n in range(count))
+        (tmp_path / f"{count}.tmx").write_text(memory("".join(units)), encoding="utf-8")
+    command = [sys.executable, "-c", MEASURE, *(str(tmp_path / f"{count}.tmx") for count in counts)]
+    lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")
+    found = [tuple(map(int, line.split())) for line in lines if line]
+    assert [count for count, _ in found] == list(counts)
+    assert found[2][1] < found[1][1] + 150_000
