@@ -144,6 +144,8 @@ def split(
     names = {part: str(Path(folder) / f"{part}{ending}") for part in ("train", "valid", "test")}
     for name in names.values():
         check_outputs(inputs, [name], kind)
+        if output_format(name, kind) == TEXT:
+            text_names(name, languages)  # UsageError where the languages are not known
     Path(folder).mkdir(parents=True, exist_ok=True)
     tests = _drawn_again(drawn, test, seed)
     parts = {

@@ -30,13 +30,19 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "c" / "text.en.gz").write_bytes(gzip.compress(b"text\n"))
     (tmp_path / "c" / "text.de").write_text("x\n")
     (tmp_path / "c" / "README.md").write_text("x\n")
+    (tmp_path / "c" / "other.en").write_text("x\n")
+    (tmp_path / "c" / "other.fr").write_text("x\n")
+    (tmp_path / "c" / "page.xml").write_text("<html/>")
     return tmp_path / "c"
 
 
 def test_a_folder_is_all_that_is_known_in_it(folder: Path, read) -> None:
     pairs, tally = read(str(folder), "en", "de")
     assert [p.source for p in pairs] == ["tmx", "csv", "text"]
-    assert f"{folder}: 3 read, 1 of no known format not read: README.md" in tally.lines()
+    assert (
+        f"{folder}: 3 read, 4 of no known format not read: README.md, other.en, other.fr, ..."
+        in tally.lines()
+    )
 
 
 def test_a_pattern_and_a_common_beginning(folder: Path, read) -> None:

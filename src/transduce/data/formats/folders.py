@@ -10,10 +10,11 @@ from pathlib import Path
 
 from transduce.data.formats.languages import agreement, is_language
 from transduce.data.formats.pair import Pair
-from transduce.data.formats.pair_file import format_of, read_pair_file
+from transduce.data.formats.pair_file import ROOTS, format_of, read_pair_file
 from transduce.data.formats.sides import REMEDY, Wanted
 from transduce.data.formats.tally import Tally
 from transduce.data.formats.text_pair import read_text_pair
+from transduce.data.formats.xml_file import root_of
 from transduce.data.streams import bare_name
 from transduce.errors import DataError
 
@@ -111,8 +112,9 @@ def _part(file: str, said: str) -> str:
 def _known(path: Path) -> bool:
     if path.name in ("dataset_dict.json", "dataset_info.json", "state.json"):
         return False
-    suffix = Path(bare_name(path)).suffix.lower()
-    return (suffix != ".xml" and bool(format_of(path))) or suffix == ".xml"
+    if Path(bare_name(path)).suffix.lower() == ".xml":
+        return root_of(path) in ROOTS
+    return bool(format_of(path))
 
 
 def _text_pairs(files: list[Path], wanted: Wanted) -> dict[str, tuple[str, str]]:
@@ -140,6 +142,8 @@ def _two(languages: list[str], stem: str, wanted: Wanted) -> tuple[str, str] | N
         sources = [one for one in languages if one not in targets]
     if not targets and len(sources) == 1 and len(languages) == 2 and not wanted.target:
         targets = [one for one in languages if one not in sources]
+    if wanted.both and not (sources and targets):
+        return None
     if len(sources) != 1 or len(targets) != 1:
         raise DataError(f"{stem}: is there in {', '.join(sorted(languages))}; {REMEDY}")
     return sources[0], targets[0]

@@ -47,7 +47,7 @@ FORMATS: dict[str, tuple[tuple[str, ...], Reader]] = {
     "wmt-xml": ((), read_wmt_xml),
 }
 """Each format's name, the endings of its files, and its reader. What ``.xml`` is, its first element says."""
-_ROOTS = {
+ROOTS = {
     "dataset": "wmt-xml",
     "mteval": "sgm",
     "tmx": "tmx",
@@ -67,11 +67,11 @@ def format_of(path: str | Path) -> str:
             return name
     if suffix == ".xml":
         root = root_of(path)
-        if root not in _ROOTS:
+        if root not in ROOTS:
             raise DataError(
-                f"{path}: is XML of <{root}>; known are {', '.join(f'<{name}>' for name in _ROOTS)}"
+                f"{path}: is XML of <{root}>; known are {', '.join(f'<{name}>' for name in ROOTS)}"
             )
-        return _ROOTS[root]
+        return ROOTS[root]
     return ""
 
 
