@@ -97,6 +97,26 @@ def test_markup_that_is_lost_stands_at_the_end_and_is_told() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [
+        # Pairs that cross: the one that is closed first stays.
+        ("<g1>x <g2>y</g1> z</g2>", "<p><b>x y</b> z<i></i></p>"),
+        ("</g1>x<g1> y</g2>", "<p>x y<b></b><i></i></p>"),
+        ("<g1>x</g1> <g1>y</g1> <g2>z", "<p><b>x</b> y z<i></i></p>"),
+        ("<g7>x</g7>", "<p>&lt;g7&gt;x&lt;/g7&gt;<b></b><i></i></p>"),
+    ],
+)
+def test_markup_is_nested_whatever_comes_back(output: str, expected: str) -> None:
+    assert html("<p><b>one</b> <i>two</i></p>", lambda texts: [output]) == expected
+
+
+def test_a_link_that_no_word_came_into_is_told() -> None:
+    page = b"<p>a <a href='x'>b</a></p>"
+    done = translate_document(page, "html", lambda texts: ["x <g1></g1>"], name="a.html")
+    assert done.warnings == ("a.html:1: no word came of what stood in <a href='x'>",)
+
+
 def test_a_text_that_looks_like_a_marker_is_none() -> None:
     page = "<p>write &lt;g1&gt; or <b>x</b></p>"
     assert html(page) == "<p>WRITE &lt;g1&gt; OR <b>X</b></p>"

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import html
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,9 @@ pytest.importorskip("markdown_it", reason="the extra `documents` is not installe
 from transduce.documents.markdown_inline import parser
 from transduce.documents.translate import translate_document
 from transduce.errors import DataError
+
+ROOT = Path(__file__).parents[2]
+REAL = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 
 
 def markdown(text: str, function: Any = upper) -> str:
@@ -89,6 +94,20 @@ def test_what_would_be_markup_in_an_output_is_escaped(output: str, expected: str
     assert "".join(child.content for child in inline.children) == output
 
 
+def test_emphasis_and_line_breaks_without_words_are_left_out_and_links_are_not() -> None:
+    text = "a **b** ~~c~~ [d](e)  \nf\n"
+    done = translate_document(text.encode(), "markdown", lambda texts: ["x <g1></g1>"])
+    assert done.content.decode() == "x [](e)\n"
+    assert len(done.warnings) == 6
+
+
+@pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
+def test_real_files_keep_their_shape(path: Path) -> None:
+    text = path.read_bytes().decode()
+    assert markdown(text, same) == text
+    assert shape(markdown(text)) == shape(text)
+
+
 def test_control_characters_are_refused() -> None:
     with pytest.raises(DataError, match="x: holds control characters"):
         translate_document(b"a\0b", "markdown", same, name="x")
@@ -154,7 +173,7 @@ def shape(text: str) -> list[str]:
     found = []
     for token in parser().parse(text):
         if token.type in ("fence", "code_block", "html_block"):
-            found.append(f"{token.type} {token.content.lower()}")
+            found.append(f"{token.type} {' '.join(html.unescape(token.content).lower().split())}")
         elif token.type == "inline":
             found.append(
                 " ".join(

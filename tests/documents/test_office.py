@@ -189,6 +189,10 @@ def test_every_other_part_of_the_package_keeps_its_bytes(format: str) -> None:
     again = translate_document(streamed.getvalue(), format, upper).content
     with zipfile.ZipFile(io.BytesIO(again)) as file, zipfile.ZipFile(io.BytesIO(new)) as other:
         assert file.testzip() is None
+        # A part that is new has its sizes before its data, and says so.
+        for info in file.infolist():
+            local = again[info.header_offset + 6]
+            assert local & 8 == info.flag_bits & 8 == (0 if info.filename in changed else 8)
         assert {n: file.read(n) for n in file.namelist()} == {n: other.read(n) for n in other.namelist()}
 
 

@@ -61,6 +61,16 @@ def translated(text: str, function: object = upper) -> str:
             'msgid "a &lt;b&gt; &amp; c"\nmsgstr ""\n',
             '#, fuzzy\nmsgid "a &lt;b&gt; &amp; c"\nmsgstr "A &lt;b&gt; &amp; C"\n',
         ),
+        # What stands both as itself and as an entity is left alone.
+        (
+            'msgid "it&#39;s <b>c</b> &#60;"\nmsgstr ""\n',
+            '#, fuzzy\nmsgid "it&#39;s <b>c</b> &#60;"\nmsgstr "IT&#39;S <b>C</b> &#60;"\n',
+        ),
+        # The flags are those of an obsolete entry.
+        (
+            '#, fuzzy\n#~ msgid "x"\n#~ msgstr ""\nmsgid "new"\nmsgstr ""\n',
+            '#, fuzzy\n#~ msgid "x"\n#~ msgstr ""\n#, fuzzy\nmsgid "new"\nmsgstr "NEW"\n',
+        ),
         (
             'msgid "one\\n\\n  two\\tthree\\n"\nmsgstr ""\n',
             '#, fuzzy\nmsgid "one\\n\\n  two\\tthree\\n"\nmsgstr ""\n"ONE\\n"\n"\\n"\n"  TWO\\tTHREE\\n"\n',

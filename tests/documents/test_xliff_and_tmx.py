@@ -55,6 +55,10 @@ def xliff(text: str, function: Any = upper, **languages: str) -> str:
             '<trans-unit id="1"><source>a</source><target state="new">x</target></trans-unit>',
         ),
         (
+            '<trans-unit id="1"><source>Info</source><target state="translated">Info</target></trans-unit>',
+            '<trans-unit id="1"><source>Info</source><target state="translated">Info</target></trans-unit>',
+        ),
+        (
             '<trans-unit id="1" translate="no"><source>a</source></trans-unit>',
             '<trans-unit id="1" translate="no"><source>a</source></trans-unit>',
         ),

@@ -7,7 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from transduce.documents.inline import Builder, Pieces, Run, Segment
+from transduce.documents.inline import Builder, Segment
+from transduce.documents.marks import Pieces, Run
 from transduce.documents.paragraph_slot import paragraph_slot
 from transduce.documents.slots import Slot
 from transduce.documents.xml_text import Element, escaped

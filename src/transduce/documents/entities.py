@@ -35,10 +35,13 @@ def encoded(text: str, written: Mapping[str, str]) -> str:
 def decoded_message(text: str) -> tuple[str, dict[str, str]]:
     """The same for a text in which ``<`` and ``&`` may also stand for themselves, as in a catalog.
 
-    What stands both ways stays as it is, for it could not be told apart afterwards.
+    A character that stands both ways stays as it is, for it could not be told apart afterwards.
     """
     plain = _ENTITY.sub("", text)
-    found, written = decoded(text)
-    if not any(character in plain for character in written):
-        return found, written
-    return text, {}
+    written = {value: entity for value, entity in decoded(text)[1].items() if value not in plain}
+    return _ENTITY.sub(lambda match: _if_known(match.group(), written), text), written
+
+
+def _if_known(entity: str, written: Mapping[str, str]) -> str:
+    value = _character(entity)
+    return value if value in written else entity

@@ -8,39 +8,16 @@ markup exactly once and properly nested.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from transduce.decoding.protection import KINDS, find_items
+from transduce.documents.marks import NO_RUN, Item, Mark, Pieces, Run, nested, trimmed, worded
 from transduce.documents.slots import Piece, Raw, resolved
 
-Pieces = tuple[Piece, ...]
-Run = tuple[Pieces, Pieces]
-NO_RUN: Run = ((), ())
 # No-break spaces are kept.
 _MARKER = re.compile(r'(</?[gx]q*\d+/?>|<br id="q*\d+"/>)')
 _SPACES = re.compile(r"[ \t\n\r\f]+")
-
-
-@dataclass(frozen=True)
-class Mark:
-    """Markup that a marker stands for: a pair of tags with something inside, or (without ``close``) a thing.
-
-    ``run`` is what each piece of text inside is wrapped in, where tags cannot simply stand around it.
-    """
-
-    open: Pieces
-    close: Pieces | None = None
-    run: Run | None = None
-
-
-@dataclass(frozen=True)
-class Item:
-    """A step through a paragraph: text, or the opening, closing or single marker of mark number ``mark``."""
-
-    kind: str
-    text: str = ""
-    mark: int = -1
 
 
 @dataclass
@@ -51,6 +28,7 @@ class _Event:
     pieces: Pieces = ()
     run: Run | None = None
     separates: bool = False
+    optional: bool = False
 
 
 @dataclass
@@ -66,21 +44,25 @@ class Builder:
         elif text:
             self.events.append(_Event("text", text))
 
-    def open(self, name: str, *pieces: Piece, run: Run | None = None) -> None:
+    def open(self, name: str, *pieces: Piece, run: Run | None = None, optional: bool = False) -> None:
         """Nothing; a tag comes next that the next `close` of this name belongs to."""
-        self.events.append(_Event("open", name=name, pieces=pieces, run=run))
+        self.events.append(_Event("open", name=name, pieces=pieces, run=run, optional=optional))
 
     def close(self, name: str, *pieces: Piece) -> None:
         """Nothing; a closing tag comes next."""
         self.events.append(_Event("close", name=name, pieces=pieces))
 
-    def alone(self, *pieces: Piece, separates: bool = False) -> None:
+    def alone(self, *pieces: Piece, separates: bool = False, optional: bool = False) -> None:
         """Nothing; something comes next that is not translated, and is one with another right before it."""
         last = self.events[-1] if self.events else None
-        if last is not None and last.kind == "alone" and last.separates == separates:
+        if (
+            last is not None
+            and last.kind == "alone"
+            and (last.separates, last.optional) == (separates, optional)
+        ):
             last.pieces += pieces
             return
-        self.events.append(_Event("alone", pieces=pieces, separates=separates))
+        self.events.append(_Event("alone", pieces=pieces, separates=separates, optional=optional))
 
     @property
     def is_empty(self) -> bool:
@@ -125,7 +107,7 @@ class _Paired:
                 close = None if other is None else events[other].pieces
                 if event.separates:
                     self.separating.add(len(self.marks))
-                self.marks.append(Mark(event.pieces, close, event.run))
+                self.marks.append(Mark(event.pieces, close, event.run, event.optional))
 
 
 def _partners(events: Sequence[_Event]) -> dict[int, int]:
@@ -156,7 +138,7 @@ class Segment:
     def __init__(self, paired: _Paired, escape: Callable[[str], str], base: Run, collapse: bool) -> None:
         self.marks, self._escape, self._base = paired.marks, escape, base
         self._separating = paired.separating
-        self.lead, self.inner, self.trail = _trimmed(paired.items)
+        self.lead, self.inner, self.trail = trimmed(paired.items)
         plain = "".join(item.text for item in self.inner if item.kind == "text")
         self._letter = ""
         while re.search(rf"</?[gx]{self._letter}\d|<br id=", plain):
@@ -198,15 +180,19 @@ class Segment:
         if not wanted:
             return [Item("text", output)]
         given = [wanted.get(piece, Item("text", piece)) for piece in _MARKER.split(output) if piece]
-        kept = _kept(given)
+        kept = nested(given)
         items = [item for at, item in enumerate(given) if item.kind == "text" or at in kept]
         there = {item.mark for item in items if item.kind != "text"}
         for item in self.inner:
-            if item.kind in ("open", "alone") and item.mark not in there:
+            if (
+                item.kind in ("open", "alone")
+                and item.mark not in there
+                and not self.marks[item.mark].optional
+            ):
                 items.append(item)
                 if item.kind == "open":
                     items.append(Item("close", mark=item.mark))
-        return items
+        return worded(items, self.marks)
 
     def _emitted(self, items: Sequence[Item], raw: Raw) -> str:
         written: list[str] = []
@@ -226,64 +212,6 @@ class Segment:
                 if item.kind == "open":
                     inside.append(mark.run or inside[-1])
         return "".join(written)
-
-
-def _kept(items: Sequence[Item]) -> set[int]:
-    """The places of the markers that may stay: the first of each, and pairs only if they are nested."""
-    kept: set[int] = set()
-    seen: set[int] = set()
-    waiting: list[tuple[int, int]] = []
-    open_ones: set[int] = set()
-    for at, item in enumerate(items):
-        if item.kind == "alone" and item.mark not in seen:
-            seen.add(item.mark)
-            kept.add(at)
-        elif item.kind == "open" and item.mark not in seen:
-            seen.add(item.mark)
-            waiting.append((item.mark, at))
-            open_ones.add(item.mark)
-        elif item.kind == "close" and item.mark in open_ones:
-            while waiting[-1][0] != item.mark:
-                open_ones.remove(waiting.pop()[0])
-            open_ones.remove(item.mark)
-            kept |= {waiting.pop()[1], at}
-    return kept
-
-
-def _trimmed(items: Sequence[Item]) -> tuple[list[Item], list[Item], list[Item]]:
-    """The items before the text, those of the text, and those after it."""
-    lead: list[Item] = []
-    trail: list[Item] = []
-    inner = list(_spaced(items))
-    first, last = 0, len(inner)
-    while first < last:
-        left, right = inner[first], inner[last - 1]
-        if left.kind == "alone" or (left.kind == "text" and left.text.isspace()):
-            lead.append(left)
-            first += 1
-        elif right.kind == "alone" or (right.kind == "text" and right.text.isspace()):
-            trail.append(right)
-            last -= 1
-        elif left.kind == "open" and right.kind == "close" and left.mark == right.mark:
-            lead.append(left)
-            trail.append(right)
-            first, last = first + 1, last - 1
-        else:
-            break
-    return lead, inner[first:last], trail[::-1]
-
-
-def _spaced(items: Sequence[Item]) -> Iterator[Item]:
-    """The items with the white space at the ends of texts apart."""
-    for item in items:
-        body = item.text.strip()
-        if item.kind != "text" or not body or body == item.text:
-            yield item
-            continue
-        begin = item.text.find(body)
-        for text in (item.text[:begin], body, item.text[begin + len(body) :]):
-            if text:
-                yield Item("text", text)
 
 
 def says_something(text: str) -> bool:

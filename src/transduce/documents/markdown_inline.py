@@ -108,7 +108,10 @@ class Inside:
             place = self._take("[") if way == "open" else self._tail()
         else:
             place = self._take(token.markup)
-        getattr(self.builder, way)(name, place)
+        if way == "open":
+            self.builder.open(name, place, optional=name != "link")
+        else:
+            self.builder.close(name, place)
 
     def _place(self, begin: int, end: int) -> tuple[int, int]:
         """The place in the file of what the content has there; the walk goes on behind it."""
@@ -134,7 +137,7 @@ class Inside:
             raise NotFound
         place = self._place(self.at, found.end())
         if hard:
-            self.builder.alone(place, separates=True)
+            self.builder.alone(place, separates=True, optional=True)
         else:
             self.builder.text(" ")
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from transduce.documents.inline import Builder, Pieces, Segment
+from transduce.documents.inline import Builder, Segment
+from transduce.documents.marks import Pieces
 from transduce.documents.package import Package
 from transduce.documents.paragraph_slot import paragraph_slot
 from transduce.documents.slots import Opened, Part, Slot

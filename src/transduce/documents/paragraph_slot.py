@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from transduce.documents.inline import Pieces, Segment, says_something
+from transduce.documents.inline import Segment, says_something
+from transduce.documents.marks import Pieces
 from transduce.documents.slots import Raw, Slot, resolved
 
 

@@ -44,6 +44,7 @@ class _Cue:
     begin: int
     end: int
     text: str
+    around: str
     rows: int
     width: int
     starts: float
@@ -140,6 +141,7 @@ def _speakers(text: str, begin: int, end: int, starts: float, stops: float) -> I
                 begin=begin,
                 end=begin + len(inner),
                 text=" ".join(inner.split()),
+                around=raw.lstrip()[:lead],
                 rows=len(group),
                 width=max(len(_TAG.sub("", row).strip()) for _, row in group),
                 starts=starts,
@@ -198,6 +200,7 @@ def _goes_on(group: Sequence[_Cue], cue: _Cue) -> bool:
         len(group) < _MOST_CUES
         and last.joins
         and cue.joins
+        and cue.around == last.around
         and not _SENTENCE_END.search(last.text)
         and (cue.text[:1].islower() or last.text[-1:] == ",")
         and 0 <= cue.starts - last.stops <= _SILENCE
