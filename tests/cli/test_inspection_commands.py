@@ -98,6 +98,8 @@ def test_prune(model: str, capsys: Any) -> None:
     assert main([*call, "--curve", "--json", "--by", "masking"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [row["heads"] for row in rows] == [4, 3, 2, 1]
+    assert main([*call, "--masked", "12"]) == 0
+    assert capsys.readouterr().out.startswith("silenced of 24    BLEU\n             0 ")
     assert main([*call, "--curve"]) == 0
     assert "sentences/s" in capsys.readouterr().out
 

@@ -17,7 +17,7 @@ from transduce.decoding.translator import Translator
 from transduce.errors import DataError, UsageError
 from transduce.inspection import heads as heads_module
 from transduce.inspection.attention_maps import AttentionMaps
-from transduce.inspection.head_bleu import bleu_by_masking
+from transduce.inspection.head_bleu import bleu_by_masking, bleu_of_fewer_heads
 from transduce.inspection.head_importance import (
     attentions,
     batched_pairs,
@@ -216,3 +216,31 @@ def test_bleu_without_each_head(monkeypatch: pytest.MonkeyPatch) -> None:
     found["encoder"][1, 0] = 0
     assert all(torch.equal(table, torch.zeros_like(table)) for table in found.values())
     assert without_head(module, 0)[module].tolist() == [0, 1, 1, 1]
+
+
+def test_bleu_with_fewer_heads_masks_the_least_important(monkeypatch: pytest.MonkeyPatch) -> None:
+    bundle = tiny_bundle()
+    modules = attentions(bundle.model)
+    table = {kind: torch.rand(2, 4) for kind in modules}
+    silent: list[set[tuple[str, int, int]]] = []
+
+    def translate(self: Translator, texts: list[str], **_: Any) -> list[str]:
+        found = set()
+        for kind, group in modules.items():
+            for layer, module in enumerate(group):
+                seen: list[Tensor] = []
+                handle = module.o.register_forward_pre_hook(lambda _, x, seen=seen: seen.append(x[0]))
+                with torch.no_grad():
+                    module.o(torch.ones(1, 1, module.heads * module.d_v))
+                handle.remove()
+                heads = seen[0].view(module.heads, module.d_v)
+                found |= {(kind, layer, head) for head in range(module.heads) if not heads[head].any()}
+        silent.append(found)
+        return [target for _, target in PAIRS]
+
+    monkeypatch.setattr(Translator, "translate", translate)
+    scores = bleu_of_fewer_heads(bundle, table, PAIRS, [0, 5, 24])
+    assert scores == [pytest.approx(100)] * 3
+    assert [len(found) for found in silent] == [0, 5, 24]
+    values = {(k, layer, h): float(table[k][layer, h]) for k in table for layer in range(2) for h in range(4)}
+    assert max(values[head] for head in silent[1]) <= min(v for h, v in values.items() if h not in silent[1])

@@ -31,12 +31,19 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
     curve: Annotated[
         bool, typer.Option("--curve", help="Score every number of heads on the same pairs, greedily.")
     ] = False,
+    masked: Annotated[
+        int,
+        typer.Option(
+            metavar="STEP",
+            help="Score with the least important 0, STEP, 2 x STEP, ... heads of the whole model silenced.",
+        ),
+    ] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="The curve as JSON, one line a number of heads.")
     ] = False,
 ) -> None:
     """Keep the N most important heads of every attention, or show what each N costs."""
-    _check(heads, output, by, curve, as_json)
+    _check(heads, output, by, curve or masked > 0, as_json and not curve)
     from transduce.bundle import load_bundle, save_bundle
     from transduce.cli.heads import read_pairs
     from transduce.inspection import head_importance
@@ -59,16 +66,33 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
             f"loss of a target token {loss:.4f} before, {less:.4f} now; train on with `train --from`",
             file=sys.stderr,
         )
+    if masked:
+        print(_masked(bundle, importance, texts, masked))
     if curve:
         rows = _curve(bundle, importance, texts)
         print("\n".join(map(json.dumps, rows)) if as_json else describe(rows))
 
 
-def _check(heads: int, output: Path | None, by: str, curve: bool, as_json: bool) -> None:
+def _masked(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]], step: int) -> str:
+    from transduce.cli.progress import Progress
+    from transduce.inspection.head_bleu import bleu_of_fewer_heads
+
+    total = sum(table.numel() for table in importance.values())
+    counts = range(0, total + 1, step)
+    with Progress("-", "numbers of heads scored", quiet=False) as progress:
+        scores = bleu_of_fewer_heads(bundle, importance, texts, counts, progress=progress.within_chunk)
+    lines = [f"silenced of {total}    BLEU"]
+    best = max(*scores, 1e-9)
+    for count, value in zip(counts, scores, strict=True):
+        lines.append(f"{count:>14} {value:>7.2f}  {'#' * round(40 * value / best)}")
+    return "\n".join(lines)
+
+
+def _check(heads: int, output: Path | None, by: str, curve: bool, lone_json: bool) -> None:
     if by not in ("gradient", "masking"):
         raise UsageError(f"--by {by}: choose gradient or masking")
     if output is None and not curve:
-        raise UsageError("nothing to do: name a folder with --output, or ask for the --curve")
+        raise UsageError("nothing to do: name a folder with --output, or ask for the --curve or --masked")
     if output is not None and heads < 1:
         raise UsageError(
             f"--heads is {heads}; say how many heads every attention of --output keeps, 1 or more"
@@ -77,7 +101,7 @@ def _check(heads: int, output: Path | None, by: str, curve: bool, as_json: bool)
         raise UsageError(f"--heads {heads} needs --output, the folder for the smaller model")
     if output is not None and output.exists() and any(output.iterdir()):
         raise UsageError(f"{output}: exists already; choose another --output")
-    if as_json and not curve:
+    if lone_json:
         raise UsageError("--json is for the --curve; leave it out")
 
 

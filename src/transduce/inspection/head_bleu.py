@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from jaxtyping import Float
@@ -11,6 +11,7 @@ from torch import Tensor
 from transduce.bundle import Bundle
 from transduce.decoding.translator import Translator
 from transduce.inspection.head_importance import attentions, scaled_heads, without_head
+from transduce.model.attention import MultiHeadAttention
 
 Table = Float[Tensor, "layers heads"]
 
@@ -38,6 +39,40 @@ def bleu_by_masking(
                 if progress is not None:
                     progress(done, total)
         found[kind] = table
+    return found
+
+
+def bleu_of_fewer_heads(
+    bundle: Bundle,
+    importance: Mapping[str, Table],
+    pairs: Sequence[tuple[str, str]],
+    counts: Sequence[int],
+    *,
+    beam: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> list[float]:
+    """BLEU with the least important ``counts`` heads of the whole model masked, for each of the counts.
+
+    As Michel, Levy and Neubig (2019) prune: all heads of the model in one order, and no training on.
+    """
+    modules = attentions(bundle.model)
+    order = sorted(
+        (float(importance[kind][layer, head]), kind, layer, head)
+        for kind, group in modules.items()
+        for layer in range(len(group))
+        for head in range(bundle.model.config.heads)
+    )
+    translator = Translator(bundle)
+    found = []
+    for done, count in enumerate(counts, 1):
+        scales: dict[MultiHeadAttention, Tensor] = {}
+        for _, kind, layer, head in order[:count]:
+            module = modules[kind][layer]
+            scales.setdefault(module, torch.ones(module.heads))[head] = 0.0
+        with scaled_heads(scales):
+            found.append(_bleu(translator, pairs, beam))
+        if progress is not None:
+            progress(done, len(counts))
     return found
 
 
