@@ -73,6 +73,19 @@ def test_parts_of_a_corpus_are_not_mixed(tmp_path: Path, read) -> None:
     assert [p.source for p in read(str(tmp_path / "training"))[0]] == ["a"]
 
 
+def test_files_in_other_languages_are_left_out_of_a_folder_and_told(tmp_path: Path, read) -> None:
+    for language in ("de", "fr"):
+        header = f'msgid ""\nmsgstr "Language: {language}\\n"\n'
+        (tmp_path / f"{language}.po").write_text(f'{header}\nmsgid "a"\nmsgstr "{language}"\n')
+    pairs, tally = read(str(tmp_path), "en", "de")
+    assert [p.target for p in pairs] == ["de"]
+    assert tally.lines() == [f"{tmp_path / 'fr.po'}: left out, as it is in other languages"]
+    with pytest.raises(DataError, match=r"fr.po: has no text in 'en' and 'es'"):
+        read(str(tmp_path), "en", "es")
+    with pytest.raises(DataError, match=r"fr.po: has no text in 'en' and 'de'"):
+        read(str(tmp_path / "fr.po"), "en", "de")
+
+
 def test_a_folder_with_nothing_known(tmp_path: Path, read) -> None:
     (tmp_path / "a.doc").write_text("")
     with pytest.raises(

@@ -35,6 +35,16 @@ def test_csv(write: Write, read, content: bytes, expected: list[tuple[str, str]]
     assert texts(read(write("p.csv", content))[0]) == expected
 
 
+def test_names_of_sides_need_no_languages(write: Write, read) -> None:
+    for name, content in (
+        ("p.csv", b"id,source,target\n1,a,x\n"),
+        ("p.jsonl", b'{"id": 1, "source": "a", "target": "x"}\n'),
+    ):
+        pairs, tally = read(write(name, content), "en", "de")
+        assert texts(pairs) == [("a", "x")]
+        assert tally.lines() == []
+
+
 def test_csv_knows_lines_and_languages(write: Write, read) -> None:
     path = write("p.csv", b'id,de,en,fr\n1,"x\ny",a,u\n2,z,b,v\n')
     pairs, _ = read(path, "en", "de")

@@ -19,7 +19,8 @@ class Columns:
     """Picks two columns by their names: languages, or words such as source and target."""
 
     def __init__(self, file: str, wanted: Wanted, tally: Tally) -> None:
-        self.sides = Sides(file, wanted, tally)
+        self._sides = Sides(file, wanted, tally)
+        self._by_language = False
         self._file, self._wanted = file, wanted
         self._picked: dict[tuple[str, ...], tuple[int, int] | None] = {}
 
@@ -30,7 +31,7 @@ class Columns:
             self._picked[key] = self._pick(key)
         places = self._picked[key]
         if places is None:
-            self.sides.finish()  # says more where there are languages
+            self._sides.finish()  # says more where there are languages
             raise DataError(
                 f"{self._file}: which columns hold source and target is not clear; its columns are: "
                 f"{', '.join(names) or 'none'}; name them source and target, or by their languages and "
@@ -38,12 +39,18 @@ class Columns:
             )
         return places
 
+    def finish(self) -> None:
+        """Nothing; raises DataError, with the languages that are there, where the choice was not clear."""
+        if self._by_language:
+            self._sides.finish()
+
     def _pick(self, names: tuple[str, ...]) -> tuple[int, int] | None:
         languages = language_columns(names)
         wanted = self._wanted
         if languages and (wanted.source or wanted.target or not _sides(names)):
-            places = self.sides.of([languages[place] for place in languages])
+            places = self._sides.of([languages[place] for place in languages])
             if places is not None:
+                self._by_language = True
                 where = list(languages)
                 return where[places[0]], where[places[1]]
         return _sides(names)

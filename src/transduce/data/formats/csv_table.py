@@ -48,7 +48,7 @@ def read_csv(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) ->
                 "delimiter or a quote in it in double quotes"
             )
         yield Pair(row[places[0]], row[places[1]], file, began, corpus=corpus)
-    columns.sides.finish()
+    columns.finish()
 
 
 def _next(rows: Iterator[list[str]], file: str) -> list[str] | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from transduce.data.formats.languages import agreement, is_language
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.pair_file import ROOTS, format_of, read_pair_file
-from transduce.data.formats.sides import REMEDY, Wanted
+from transduce.data.formats.sides import REMEDY, OtherLanguages, Wanted
 from transduce.data.formats.tally import Tally
 from transduce.data.formats.text_pair import read_text_pair
 from transduce.data.formats.xml_file import root_of
@@ -24,12 +24,26 @@ Files = tuple[str] | tuple[str, str]
 
 
 def read_pairs(path: str, wanted: Wanted, tally: Tally, corpus: int = 0) -> Iterator[Pair]:
-    """The pairs of all that a name stands for (see `files_of`), file by file."""
-    for files in files_of(path, wanted, tally):
+    """The pairs of all that a name stands for (see `files_of`), file by file.
+
+    Of several files those in other languages are left out, which ``tally`` tells, unless all of them are.
+    """
+    several = files_of(path, wanted, tally)
+    left_out = 0
+    for files in several:
         if len(files) == 2:
             yield from read_text_pair(*files, corpus=corpus)
-        else:
-            yield from read_pair_file(files[0], wanted, tally, corpus)
+            continue
+        any_read = False
+        try:
+            for pair in read_pair_file(files[0], wanted, tally, corpus):
+                any_read = True
+                yield pair
+        except OtherLanguages:
+            left_out += 1
+            if any_read or left_out == len(several):
+                raise
+            tally.leave(files[0])
 
 
 def files_of(path: str, wanted: Wanted, tally: Tally | None = None) -> list[Files]:

@@ -41,7 +41,7 @@ def read_jsonl(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) 
             continue
         source, target = (_text(text, f"{file}:{line}") for text in texts)
         yield Pair(source, target, file, line, corpus=corpus)
-    columns.sides.finish()
+    columns.finish()
     sides.finish()
 
 

@@ -59,16 +59,17 @@ class _Rows:
 
     def __init__(self, file: str, schema: Any, wanted: Wanted, tally: Tally, corpus: int) -> None:
         self._file, self._tally, self._corpus = file, tally, corpus
-        self._sides = Sides(file, wanted, tally)
+        sides = Sides(file, wanted, tally)
+        self._finish = sides.finish
         self.row = 0
         texts = {field.name: field for field in schema if _is_text(field.type)}
         nested = [field for field in schema if field.name == "translation" and _is_struct(field.type)]
         if nested:
             kept = [part.name for part in nested[0].type if _is_text(part.type)]
             self.columns = ["translation"]
-            places = self._sides.of(kept)
+            places = sides.of(kept)
             if places is None:
-                self._sides.finish()
+                sides.finish()
                 raise DataError(
                     f"{file}: its column translation holds {', '.join(kept) or 'no text'}; two languages "
                     "are expected"
@@ -78,7 +79,7 @@ class _Rows:
             columns = Columns(file, wanted, tally)
             names = list(texts)
             self.columns = [names[place] for place in columns.of(names)]
-            self._sides = columns.sides
+            self._finish = columns.finish
             self._parts = []
 
     def pairs(self, batch: Any) -> Iterator[Pair]:
@@ -101,7 +102,7 @@ class _Rows:
             raise DataError(
                 f"{self._file}: names {rows:,} rows but holds {self.row:,}; it is damaged: fetch it again"
             )
-        self._sides.finish()
+        self._finish()
 
 
 def _is_text(kind: Any) -> bool:

@@ -29,6 +29,10 @@ class Wanted:
         return bool(self.source and self.target)
 
 
+class OtherLanguages(DataError):
+    """A file holds text, but not in the languages that were asked for."""
+
+
 class Sides:
     """Picks source and target among the languages of each unit of one file.
 
@@ -61,7 +65,7 @@ class Sides:
             raise DataError(f"{self._file}: holds more than two languages: {there}; {REMEDY}")
         if self._picked and not self._found and (wanted.source or wanted.target):
             asked = " and ".join(repr(name) for name in (wanted.source, wanted.target) if name)
-            raise DataError(
+            raise OtherLanguages(
                 f"{self._file}: has no text in {asked} with its translation; its languages are: {there}; "
                 f"{REMEDY}"
             )

@@ -27,6 +27,11 @@ class Tally:
         self.changed.setdefault(file, Counter())[how] += 1
         self.first.setdefault((file, how), line)
 
+    def leave(self, file: str) -> None:
+        """Nothing; a whole file is known to be left out, as one of several, for its languages."""
+        self.skipped.pop(file, None)
+        self.choose(file, "left out, as it is in other languages")
+
     def choose(self, file: str, what: str) -> None:
         """Nothing; what was chosen for want of a setting is known."""
         self.chosen[file] = what
