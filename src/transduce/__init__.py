@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from transduce.decoding.reranking import Weights as Weights
     from transduce.decoding.reranking import rerank as rerank
     from transduce.decoding.shortlist import make_shortlist as make_shortlist
+    from transduce.decoding.synthetic import BackTranslation as BackTranslation
+    from transduce.decoding.synthetic import Distillation as Distillation
+    from transduce.decoding.synthetic import back_translate as back_translate
+    from transduce.decoding.synthetic import distill as distill
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
     from transduce.documents.translate import translate_document as translate_document
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "BackTranslation": "transduce.decoding.synthetic",
+    "Distillation": "transduce.decoding.synthetic",
     "ByScore": "transduce.data.cleaning.scores",
     "CleaningConfig": "transduce.data.cleaning.config",
     "Crew": "transduce.data.crew",
@@ -58,6 +64,8 @@ _HOMES = {
     "TransduceError": "transduce.errors",
     "Translator": "transduce.decoding.translator",
     "Weights": "transduce.decoding.reranking",
+    "back_translate": "transduce.decoding.synthetic",
+    "distill": "transduce.decoding.synthetic",
     "average_folders": "transduce.training.averaging",
     "clean_corpus": "transduce.data.public",
     "convert_corpus": "transduce.data.public",
@@ -83,9 +91,11 @@ _HOMES = {
 }
 
 __all__ = [
+    "BackTranslation",
     "ByScore",
     "CleaningConfig",
     "Crew",
+    "Distillation",
     "Glossary",
     "ModelConfig",
     "PairScorer",
@@ -96,9 +106,11 @@ __all__ = [
     "Weights",
     "__version__",
     "average_folders",
+    "back_translate",
     "clean_corpus",
     "convert_corpus",
     "describe_corpus",
+    "distill",
     "draw_curves",
     "evaluate",
     "evaluate_file",

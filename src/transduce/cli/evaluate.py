@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.models import Device, Engine, Ensemble, EnsembleBy, Precision, Shortlist, Threads, folders
+from transduce.cli.models import (
+    Device,
+    Domain,
+    Engine,
+    Ensemble,
+    EnsembleBy,
+    Precision,
+    Shortlist,
+    Threads,
+    To,
+    folders,
+)
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -48,6 +59,8 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--paper-bleu", help="Also the paper's tokenised BLEU (no sacreBLEU figure).")
     ] = False,
     language: Annotated[str, typer.Option(help="Language of the reference, for --paper-bleu.")] = "de",
+    to: To = "",
+    domain: Domain = "",
     shortlist: Shortlist = False,
     ensemble: Ensemble = None,
     ensemble_by: EnsembleBy = "mean",
@@ -83,6 +96,7 @@ def evaluate(  # noqa: PLR0913 - a command's parameters are its flags
             ensemble_by=ensemble_by,
         )
         options: dict[str, Any] = {"beam": beam, "alpha": alpha, "shortlist": shortlist, "paper_bleu": paper}
+        options |= {"to": to, "domain": domain}
         options["progress"] = _count if sys.stderr.isatty() else None
         if pairs is not None:
             languages = f"{source_language}:{target_language}"

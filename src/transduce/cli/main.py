@@ -36,6 +36,7 @@ from transduce.cli.rerank import rerank
 from transduce.cli.runs import runs
 from transduce.cli.score import score
 from transduce.cli.shortlist import shortlist
+from transduce.cli.synthetic import backtranslate, distill
 from transduce.cli.train import train
 from transduce.cli.translate import translate
 from transduce.cli.tree import tree
@@ -80,6 +81,16 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         "Learn which tokens an output may hold.",
         shortlist,
         "shortlist model --source train.en --target train.de",
+    ),
+    "backtranslate": (
+        "Make training pairs of text in one language.",
+        backtranslate,
+        "backtranslate de-en --input mono.de --output mono.en",
+    ),
+    "distill": (
+        "Make a teacher's targets for a smaller model.",
+        distill,
+        "distill teacher --source train.en --output teacher.de",
     ),
     "average": (
         "Average checkpoints into one model.",

@@ -18,6 +18,8 @@ Ensemble = Annotated[
 EnsembleBy = Annotated[
     str, typer.Option(help="How models agree: mean of their probabilities, or of their logarithms: log.")
 ]
+To = Annotated[str, typer.Option(help="The language that a model of several is asked for.")]
+Domain = Annotated[str, typer.Option(help="The kind of text that the source is said to be.")]
 Shortlist = Annotated[
     bool, typer.Option("--shortlist", help="Choose among the tokens that `transduce shortlist` found.")
 ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.models import Device, Ensemble, EnsembleBy, Model, Threads, folders
+from transduce.cli.models import Device, Domain, Ensemble, EnsembleBy, Model, Threads, To, folders
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
 from transduce.errors import UsageError
@@ -45,6 +45,8 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     batch_tokens: Annotated[
         int, typer.Option(help="Pairs x longest in one batch; 0: chosen for the device.")
     ] = 0,
+    to: To = "",
+    domain: Domain = "",
     ensemble: Ensemble = None,
     ensemble_by: EnsembleBy = "mean",
     device: Device = "auto",
@@ -64,6 +66,7 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
 
     options: dict[str, Any] = {"long_lines": long_lines, "batch_tokens": batch_tokens}
     check_pairs([], first_line=1, **options)  # a wrong option is said before the model is loaded
+    options |= {"to": to, "domain": domain}
     machine.tune_allocator()
     # Known targets are scored at once by PyTorch; no other engine is needed.
     translator = Translator.load(

@@ -56,6 +56,23 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
             "then those of --tsv, then of --pairs.",
         ),
     ] = None,
+    languages: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SOURCE:TARGET", help="The languages of a corpus, as often as there are corpora: en:de."
+        ),
+    ] = None,
+    domain: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="The kind of text of a corpus, as often as there are corpora."),
+    ] = None,
+    valid_languages: Annotated[
+        list[str] | None,
+        typer.Option(metavar="SOURCE:TARGET", help="The same of each pair of validation files."),
+    ] = None,
+    valid_domain: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="The same of each pair of validation files.")
+    ] = None,
     start: Annotated[
         Path | None,
         typer.Option("--from", metavar="FOLDER", help="Start from this model, run or checkpoint."),
@@ -112,11 +129,18 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         "validation": validation,
     }
     data: dict[str, Any] = {name: [str(path) for path in paths] for name, paths in files.items() if paths}
-    languages = {"source_language": source_language, "target_language": target_language}
-    data |= {name: language for name, language in languages.items() if language}
+    wanted = {"source_language": source_language, "target_language": target_language}
+    data |= {name: language for name, language in wanted.items() if language}
+    lists: dict[str, Any] = {
+        "weights": weights,
+        "languages": languages,
+        "domains": domain,
+        "valid_languages": valid_languages,
+        "valid_domains": valid_domain,
+    }
     settings = merge(
         _read(config) if config else {},
-        {"data": {**data, **({"weights": weights} if weights else {})}},
+        {"data": {**data, **{name: values for name, values in lists.items() if values}}},
         {"data": {"ray": ray}} if ray else {},
         {"preset": preset} if preset else {},
         {"training": _micro_batch(batch)} if batch else {},

@@ -15,6 +15,7 @@ from transduce.cli.form import Form
 from transduce.cli.line_writers import LineWriter, writer_of
 from transduce.cli.models import (
     Device,
+    Domain,
     Engine,
     Ensemble,
     EnsembleBy,
@@ -22,6 +23,7 @@ from transduce.cli.models import (
     Precision,
     Shortlist,
     Threads,
+    To,
     folders,
 )
 from transduce.cli.partial import Partial, Straight, fingerprint, resumable
@@ -151,6 +153,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
     target_language: Annotated[
         str, typer.Option(help="The target's language, where a document must say it (TMX, XLIFF 2).")
     ] = "",
+    to: To = "",
+    domain: Domain = "",
     shortlist: Shortlist = False,
     batch_tokens: Annotated[
         int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
@@ -216,6 +220,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "protect": protect or ("all" if kind else ""),
         "document": document or bool(kind),
         "language": language,
+        "to": to,
+        "domain": domain,
         "shortlist": shortlist,
     }
     check_options(options, form)  # a wrong option is said before the model is loaded

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +38,8 @@ class Batching:
     """The batches of a corpus, given the lengths of its pairs (EOS included).
 
     ``mixture`` says which pairs an epoch holds; without one it holds each once. ``block`` is the most pairs
-    that are batched at once; 0: about a million.
+    that are batched at once; 0: about a million. ``grown`` is the length that a side may have where pairs
+    vary (see `transduce.data.variation`), however long the longest is here.
     """
 
     def __init__(
@@ -50,13 +52,14 @@ class Batching:
         seed: int,
         mixture: Mixture | None = None,
         block: int = 0,
+        grown: int = 0,
     ) -> None:
         self.source_lengths = np.asarray(source_lengths, dtype=np.int32)
         self.target_lengths = np.asarray(target_lengths, dtype=np.int32)
         self.batch_tokens = batch_tokens
         self.micro_batch_tokens = min(micro_batch_tokens, batch_tokens)
         self.seed = seed
-        self.mixture = mixture
+        self.mixture, self.grown = mixture, grown
         pairs = len(self.source_lengths)
         if pairs != len(self.target_lengths) or not pairs:
             raise ConfigError(
@@ -181,9 +184,9 @@ class Batching:
         """
         widest = self._widths[2]
         present = np.flatnonzero(widest)
-        pairs, (source, target) = int(widest.sum()), self._longest
+        pairs, (source, target) = int(widest.sum()), (max(side, self.grown) for side in self._longest)
         middle = np.searchsorted(np.cumsum(widest), [(pairs + 1) // 2, pairs // 2 + 1])
-        lengths = dict.fromkeys((int(present[-1]), int(middle.sum()) // 2, int(present[0])))
+        lengths = dict.fromkeys((max(int(present[-1]), self.grown), int(middle.sum()) // 2, int(present[0])))
         return [
             (min(pairs, self.micro_batch_tokens // length), min(length, source), min(length, target))
             for length in lengths
@@ -233,6 +236,14 @@ def _dealt(groups: Sequence[Group], kinds_of: Ids, random: np.random.Generator) 
     sizes = [int(group.counts.sum()) for group in groups]
     dealt, ends = by_kind[places], np.cumsum(sizes).tolist()
     return [dealt[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def rectangle(rows: Sequence[npt.NDArray[Any]], pad_id: int) -> Ids:
+    """Rows of ids as one array, filled up on the right."""
+    filled = np.full((len(rows), max(map(len, rows))), pad_id, dtype=np.int64)
+    for place, row in enumerate(rows):
+        filled[place, : len(row)] = row
+    return filled
 
 
 def collate(shards: TokenShards, ids: Ids, start_id: int, pad_id: int = 0) -> tuple[Ids, Ids, Ids]:

@@ -8,10 +8,13 @@ from dataclasses import dataclass, field
 
 from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.formats.sides import Wanted
+from transduce.data.tags import Label, check_labels, labels
 from transduce.errors import ConfigError
 
 Files = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], Wanted]
-NO_FILES = ("weights", "weights_after_epochs", "weights_after_updates")
+LABELS = ("languages", "domains", "valid_languages", "valid_domains")
+"""What says of each corpus what it is."""
+NO_FILES = ("weights", "weights_after_epochs", "weights_after_updates", *LABELS)
 """The lists in `DataConfig` that are not names of files."""
 SMALLEST_VOCABULARY = 300
 """256 byte pieces and 4 reserved ids leave 40 for characters and subwords: only toys want fewer."""
@@ -42,11 +45,19 @@ class DataConfig:
     only the second corpus. 0 is allowed here, and in ``weights`` where there are others later."""
     weights_after_updates: tuple[tuple[float, ...], ...] = ()
     """The same by updates: the epoch ends there, and a new one begins with the new weights."""
+    languages: tuple[str, ...] = ()
+    """source:target of each corpus, e.g. en:de, in the order of ``weights``. A tag in front of each source
+    then asks for the target language, so that one model learns several. None: no tags."""
+    domains: tuple[str, ...] = ()
+    """The kind of text of each corpus, as another tag in front of its sources; "" is none."""
     valid_source: tuple[str, ...] = ()
     valid_target: tuple[str, ...] = ()
     valid_tsv: tuple[str, ...] = ()
     validation: tuple[str, ...] = ()
     """Files to validate on that hold both sides, as ``pairs``."""
+    valid_languages: tuple[str, ...] = ()
+    """As ``languages``, of the validation files; may be left out where all corpora have the same."""
+    valid_domains: tuple[str, ...] = ()
     vocabulary: int = 0
     """Size of the shared subword vocabulary."""
     subwords: str = "bpe"
@@ -74,6 +85,7 @@ class DataConfig:
     def __post_init__(self) -> None:
         self._check_files()
         self._check_weights()
+        self._check_labels()
         for name, value, least, remedy in (
             (
                 "vocabulary",
@@ -129,6 +141,39 @@ class DataConfig:
     def later_weights(self) -> tuple[tuple[float, ...], ...]:
         """When, in epochs or updates, and which weights from then on."""
         return self.weights_after_epochs or self.weights_after_updates
+
+    @property
+    def valid_corpora(self) -> tuple[str, ...]:
+        """The names of the validation corpora, in their order."""
+        return (*self.valid_source, *self.valid_tsv, *self.validation)
+
+    @property
+    def labels(self) -> tuple[Label, ...]:
+        """What each corpus is, in the order of ``corpora``."""
+        return labels(self.languages, self.domains, len(self.corpora))
+
+    @property
+    def valid_labels(self) -> tuple[Label, ...]:
+        """What each validation corpus is, in the order of ``valid_corpora``."""
+        count = len(self.valid_corpora)
+        return labels(self.valid_languages or self.languages[:1] * count, self.valid_domains, count)
+
+    def _check_labels(self) -> None:
+        check_labels(self.languages, self.domains, len(self.corpora))
+        check_labels(self.valid_languages, self.valid_domains, len(self.valid_corpora), "valid_")
+        if self.valid_languages and not self.languages:
+            raise ConfigError("data.valid_languages is given without data.languages; give both or neither")
+        if not self.valid_corpora:
+            return
+        if len(set(self.languages)) > 1 and not self.valid_languages:
+            raise ConfigError(
+                f"data.languages holds {', '.join(self.languages)}: say which of them the validation files "
+                "are, with one of data.valid_languages for each"
+            )
+        if self.domains and all(self.domains) and not self.valid_domains:
+            raise ConfigError(
+                "every corpus has its domain, but the validation files have none; give data.valid_domains"
+            )
 
     def _check_weights(self) -> None:
         if self.weights_after_epochs and self.weights_after_updates:

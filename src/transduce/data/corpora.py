@@ -143,13 +143,20 @@ def choose_held_out(pairs: Iterable[Pair], count: int, seed: int) -> list[Pair]:
 
 
 class HeldOut:
-    """Pairs that are not trained on, since their source text stands in a pair that is held out."""
+    """Pairs that are not trained on, since their source text stands in a pair that is held out.
+
+    Where the pairs are labelled, corpora may hold the same text in both directions: then the target text must
+    be no held-out source either.
+    """
 
     def __init__(self, pairs: Sequence[Pair] = ()) -> None:
         self._texts = frozenset(pair.source.strip() for pair in pairs)
+        self._both = any(pair.languages for pair in pairs)
 
     def __contains__(self, pair: Pair) -> bool:
-        return pair.source.strip() in self._texts
+        if pair.source.strip() in self._texts:
+            return True
+        return self._both and pair.target.strip() in self._texts
 
 
 def without(pairs: Iterable[Pair], held_out: Sequence[Pair]) -> Iterator[Pair]:

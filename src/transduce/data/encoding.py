@@ -13,6 +13,7 @@ import numpy.typing as npt
 from transduce.data.corpora import HeldOut
 from transduce.data.formats.pair import Pair
 from transduce.data.report import Report
+from transduce.data.tags import Label, tags_of
 from transduce.data.tokenizer import EOS_ID, Tokenizer
 
 SIDES = ("source", "target")
@@ -61,6 +62,9 @@ class Encoder:
         full = [pair for pair in rest if pair.source.strip() and pair.target.strip()]
         report.empty = len(rest) - len(full)
         sources = self.tokenizer.encode_batch([pair.source for pair in full], threads=self.threads)
+        if self.tokenizer.tags:
+            tags = [self.tokenizer.tag_ids(tags_of(Label(pair.languages, pair.domain))) for pair in full]
+            sources = [tag + ids for tag, ids in zip(tags, sources, strict=True)]
         targets = self.tokenizer.encode_batch([pair.target for pair in full], threads=self.threads)
         report.longest_source = 1 + max(map(len, sources), default=0)
         report.longest_target = 1 + max(map(len, targets), default=0)

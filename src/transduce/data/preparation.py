@@ -17,14 +17,17 @@ from transduce.data.journal import Journal, sha256
 from transduce.data.report import Report
 from transduce.data.shard_writer import usable, write_shards
 from transduce.data.shards import TokenShards
+from transduce.data.tags import labelled, tags_of
 from transduce.data.tokenizer import Tokenizer
-from transduce.errors import DataError
+from transduce.errors import ConfigError, DataError
 from transduce.files import atomic_writer
 
 TOKENIZER, VALID = "tokenizer.model", "valid.jsonl"
 # Fewer pairs are done before further processes have started.
 FEW = 100_000
 _TOLD_EVERY = 4096
+# Fields of a pair that are written only where they say something.
+_LABEL = ("languages", "domain")
 
 Say = Callable[[str], None]
 Tell = Callable[[str, int, int], None]
@@ -61,7 +64,7 @@ class Preparation:
 
     def _read(self) -> Iterator[Pair]:
         pairs = read_corpora(*self.config.files)
-        return self._kept.of(pairs) if self._kept else pairs
+        return labelled(self._kept.of(pairs) if self._kept else pairs, self.config.labels)
 
     def clean(self) -> None:
         """Nothing; from now on the training pairs are those that cleaning keeps, where it is wanted."""
@@ -85,7 +88,7 @@ class Preparation:
     def validation(self) -> list[Pair]:
         """The validation pairs: those of the files that were named, or pairs that are held out."""
         if any((*self.config.valid_files[:3], self.config.validation)):
-            valid = list(read_corpora(*self.config.valid_files))
+            valid = list(labelled(read_corpora(*self.config.valid_files), self.config.valid_labels))
             self._write_valid(valid)
             return valid
         if self.journal.has("valid", VALID):
@@ -113,6 +116,7 @@ class Preparation:
         if self.journal.has("tokenizer", TOKENIZER):
             return Tokenizer.load(self.folder / TOKENIZER)
         tokenizer = kept or self._tokenizer()
+        _check_languages(self.config, tokenizer)
         tokenizer.save(self.folder / TOKENIZER)
         self.journal.note(tokenizer=sha256(self.folder / TOKENIZER), train=None)
         return tokenizer
@@ -131,6 +135,7 @@ class Preparation:
             sample=config.tokenizer_sample,
             seed=self.seed,
             strict=config.vocabulary > 0,
+            tags=tags(config),
         )
 
     def shards(self, tokenizer: Tokenizer, report: Report, corpus: object) -> TokenShards:
@@ -158,6 +163,22 @@ def filters_of(config: DataConfig) -> Filters:
     return Filters(config.cleaning, config.source_language, config.target_language)
 
 
+def tags(config: DataConfig) -> list[str]:
+    """All tags of the corpora and of the validation files, languages first."""
+    found = {tag for label in (*config.labels, *config.valid_labels) for tag in tags_of(label)}
+    return sorted(found, key=lambda tag: (not tag.startswith("<2"), tag))
+
+
+def _check_languages(config: DataConfig, tokenizer: Tokenizer) -> None:
+    """Nothing; raises ConfigError where a model of several languages would get sources that name none."""
+    if tokenizer.languages and not config.languages:
+        raise ConfigError(
+            f"the tokenizer is one of a model that is told its target language "
+            f"({', '.join(tokenizer.languages)}); give data.languages, e.g. en:{tokenizer.languages[0]}"
+        )
+    tokenizer.tag_ids(tags(config))
+
+
 def automatic_vocabulary(pairs: int) -> int:
     """A joint vocabulary size that suits so many pairs; the paper has 37,000 for 4.5 million."""
     for limit, size in ((10_000, 4_000), (200_000, 8_000), (1_000_000, 16_000), (3_000_000, 24_000)):
@@ -175,7 +196,8 @@ def write_pairs(path: Path, pairs: list[Pair]) -> None:
     """Nothing; the file holds the pairs, one JSON object a line."""
     with atomic_writer(path) as file:
         for pair in pairs:
-            file.write(json.dumps(pair._asdict()).encode() + b"\n")
+            fields = {name: value for name, value in pair._asdict().items() if name not in _LABEL or value}
+            file.write(json.dumps(fields).encode() + b"\n")
 
 
 def read_pairs(path: Path) -> list[Pair]:

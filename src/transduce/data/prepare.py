@@ -16,7 +16,7 @@ from typing import Any
 
 from transduce.data.cleaning.kept import FILES as CLEANING
 from transduce.data.cleaning.kept import cleaning_lines
-from transduce.data.config import DataConfig
+from transduce.data.config import LABELS, DataConfig
 from transduce.data.corpora import count_pairs, files_in, identity
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.tally import Tally
@@ -95,9 +95,10 @@ def prepare(
     wanted = _identity(config, limit, seed, seen)
     made_from = _made_from(folder)
     if unchanged and made_from is not None and made_from != wanted:
-        changed = sorted(name for name in wanted if wanted[name] != made_from.get(name))
+        names = {*wanted, *made_from}
+        changed = sorted(name for name in names if wanted.get(name) != made_from.get(name))
         files = sorted(
-            {file["name"] for name in changed for file in _differing(wanted[name], made_from.get(name))}
+            {file["name"] for name in changed for file in _differing(wanted.get(name), made_from.get(name))}
         )
         raise DataError(
             f"{folder}: this run began with other data: {', '.join(changed)} changed"
@@ -233,6 +234,8 @@ def _identity(config: DataConfig, limit: int, seed: int, seen: Seen) -> dict[str
         "valid_pairs": config.valid_pairs,
         "max_length": limit,
         "seed": seed,
+        # Named only where there are any: what an older version prepared is still the same.
+        **{f"data.{name}": list(getattr(config, name)) for name in LABELS if getattr(config, name)},
         **({"languages": [config.source_language, config.target_language]} if by_language else {}),
         **({"cleaning": dataclasses.asdict(config.cleaning)} if config.clean else {}),
     }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 import math
 import random
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import sentencepiece
@@ -25,16 +25,25 @@ Item = TypeVar("Item")
 
 
 def learn(
-    lines: Iterable[str], vocabulary: int, *, subwords: str, sample: int, seed: int, strict: bool
+    lines: Iterable[str],
+    vocabulary: int,
+    *,
+    subwords: str,
+    sample: int,
+    seed: int,
+    strict: bool,
+    tags: Sequence[str] = (),
 ) -> bytes:
     """A serialised sentencepiece model; see ``Tokenizer.train``.
 
-    Lines longer than 1,000 characters are cut at spaces into several, for learning only.
+    Lines longer than 1,000 characters are cut at spaces into several, for learning only. ``tags`` are
+    control symbols: ids of their own that text is never turned into.
     """
-    text = [part for line in reservoir(lines, sample, seed) for part in _parts(line)]
+    text = [part for line in reservoir(lines, sample, seed) for part in _parts(line, tags)]
     if not text:
         raise DataError("there is no text to learn subwords from: every line is empty")
     alphabet = _alphabet(text, vocabulary)
+    symbols: dict[str, Any] = {"control_symbols": list(tags)} if tags else {}
     model = io.BytesIO()
     try:
         sentencepiece.SentencePieceTrainer.train(
@@ -52,6 +61,7 @@ def learn(
             bos_id=2,
             unk_id=3,
             minloglevel=4,
+            **symbols,
         )
     except RuntimeError as error:
         raise DataError(f"sentencepiece could not learn {vocabulary} {subwords} subwords: {error}") from None
@@ -89,10 +99,10 @@ def reservoir(lines: Iterable[Item], size: int, seed: int) -> list[Item]:
     return chosen
 
 
-def _parts(line: str) -> Iterator[str]:
-    for character in _RESERVED:
-        if character in line:
-            line = line.replace(character, " ")
+def _parts(line: str, tags: Sequence[str]) -> Iterator[str]:
+    for reserved in (*_RESERVED, *tags):  # a piece that is spelled like a tag would be taken for it
+        if reserved in line:
+            line = line.replace(reserved, " ")
     while len(line) > _LONGEST:
         cut = line.rfind(" ", 1, _LONGEST) if " " in line[1:_LONGEST] else _LONGEST
         yield line[:cut]

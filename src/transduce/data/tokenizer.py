@@ -25,7 +25,6 @@ PAD_ID = 0
 EOS_ID = 1
 BOS_ID = 2
 UNK_ID = 3
-_RESERVED = frozenset((PAD_ID, EOS_ID, BOS_ID))
 
 # sentencepiece writes a space as U+2581 and would give back a space for a U+2581 of the text. The private-use
 # character below takes its place in the text, followed by 1; followed by 0 it means itself.
@@ -58,6 +57,12 @@ class Tokenizer:
         )
         if int(self.byte_pieces.sum()) != 256:
             raise DataError(f"{name}: has no byte fallback; use a model that was trained by transduce")
+        self.tags: dict[str, int] = {
+            self.piece(i): i for i in range(UNK_ID + 1, self.vocabulary) if processor.is_control(i)
+        }
+        """The ids that no text is turned into, by their names; see `transduce.data.tags`."""
+        self.silent = frozenset((PAD_ID, EOS_ID, BOS_ID, *self.tags.values()))
+        """The ids that stand for no text."""
         self._replacement = [processor.piece_to_id(f"<0x{byte:02X}>") for byte in "\ufffd".encode()]
 
     @classmethod
@@ -70,13 +75,16 @@ class Tokenizer:
         sample: int = 2_000_000,
         seed: int = 0,
         strict: bool = True,
+        tags: Sequence[str] = (),
     ) -> Tokenizer:
-        """A tokenizer of ``vocabulary`` pieces learned from at most ``sample`` of the lines.
+        """A tokenizer of ``vocabulary`` pieces, ``tags`` among them, learned from at most ``sample`` lines.
 
         The same lines, settings and seed give the same bytes. Where the text has too little in it for so many
         pieces, DataError names the possible size if ``strict``, else the possible size is taken.
         """
-        return cls(learn(lines, vocabulary, subwords=subwords, sample=sample, seed=seed, strict=strict))
+        return cls(
+            learn(lines, vocabulary, subwords=subwords, sample=sample, seed=seed, strict=strict, tags=tags)
+        )
 
     @classmethod
     def load(cls, path: str | Path) -> Tokenizer:
@@ -91,6 +99,27 @@ class Tokenizer:
     def save(self, path: str | Path) -> None:
         """Nothing; ``path`` holds the model afterwards."""
         write_bytes(path, self.model_bytes)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that it has tags for."""
+        return tuple(tag[2:-1] for tag in self.tags if tag.startswith("<2"))
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The domains that it has tags for."""
+        return tuple(tag[1:-1] for tag in self.tags if not tag.startswith("<2"))
+
+    def tag_ids(self, tags: Sequence[str]) -> list[int]:
+        """The ids of these tags; DataError for one that the tokenizer lacks."""
+        for tag in tags:
+            if tag not in self.tags:
+                there = ", ".join(self.tags) or "none"
+                raise DataError(
+                    f"the tokenizer has no tag {tag} (it has: {there}); learn a new one with all corpora, "
+                    "or leave the language or domain out"
+                )
+        return [self.tags[tag] for tag in tags]
 
     def encode(self, text: str) -> list[int]:
         """The ids of one line, without the end id."""
@@ -109,16 +138,18 @@ class Tokenizer:
     def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """The text of any sequence of ids; always one line.
 
-        Pad, end and begin ids are ignored. The unknown id, ids outside the vocabulary, and bytes that are no
-        valid UTF-8 give U+FFFD. A line feed, which a model can spell as a byte, gives a space, since outputs
-        are one line each.
+        Pad, end and begin ids and tags are ignored. The unknown id, ids outside the vocabulary, and bytes
+        that are no valid UTF-8 give U+FFFD. A line feed, which a model can spell as a byte, gives a space,
+        since outputs are one line each.
         """
         kept: list[int] = []
         for item in ids:
             index = item.__index__()
+            if index in self.silent:
+                continue
             if UNK_ID < index < self.vocabulary:
                 kept.append(index)
-            elif index not in _RESERVED:
+            else:
                 kept.extend(self._replacement)
         text: str = self._processor.decode(kept) if kept else ""
         return unescaped(text).replace("\n", " ")
@@ -132,13 +163,22 @@ class Tokenizer:
         piece: str = self._processor.id_to_piece(index)
         return piece
 
+    def score(self, index: int) -> float:
+        """What the subword model gives a piece: for BPE the earlier the merge the more, else its log P."""
+        score: float = self._processor.get_score(index)
+        return score
+
+    def bytes_of(self, character: str) -> list[int]:
+        """The byte pieces of a character."""
+        return [self._processor.piece_to_id(f"<0x{byte:02X}>") for byte in character.encode()]
+
     def spelling(self, index: SupportsIndex) -> str | bytes:
-        """What one id stands for: text that is still escaped, or bytes; none for pad, end and begin.
+        """What one id stands for: text that is still escaped, or bytes; none for pad, end, begin and tags.
 
         The unknown id and ids outside the vocabulary stand for U+FFFD, spelled as bytes.
         """
         index = index.__index__()
-        if index in _RESERVED:
+        if index in self.silent:
             return b""
         if not UNK_ID < index < self.vocabulary:
             return "\ufffd".encode()

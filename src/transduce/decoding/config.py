@@ -101,6 +101,9 @@ class TranslationOptions:
     or some of tags, placeholders, urls, emails and numbers. With ``document`` lines are paragraphs that are
     translated sentence by sentence, with their white space kept; ``language`` is the code of the source's.
 
+    ``to`` is the language that a model of several is asked for, ``domain`` the kind of text that the source
+    is said to be; `Translator.languages` and `domains` have those that the model knows.
+
     ``shortlist`` lets the outputs of a line hold no other tokens than the model's shortlist has for its own
     ones (see `transduce.decoding.shortlist`): that is faster, and scores are then those among these tokens.
     """
@@ -129,6 +132,8 @@ class TranslationOptions:
     protect: str = ""
     document: bool = False
     language: str = ""
+    to: str = ""
+    domain: str = ""
     shortlist: bool = False
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from transduce.decoding.confidence import with_word_confidences
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.engines import in_parallel
 from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.languages import tags_asked
 from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.searcher import Searcher
 from transduce.decoding.sentences import sentence_splitter
@@ -55,6 +56,7 @@ class Job:
             long_lines=options.long_lines,
             first_line=first_line,
             split=sentence_splitter(options.language) if options.document else None,
+            tags=tags_asked(searcher.tokenizer, options.to, options.domain),
         )
         asked = asker.asked(sources, wishes, first_line=first_line)
         check_sampling(asked, options.samples)

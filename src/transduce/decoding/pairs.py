@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transduce.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from transduce.decoding.config import LONG_LINES
+from transduce.decoding.languages import Tags
 from transduce.decoding.segmentation import split_sentences
 from transduce.decoding.sources import read_sources
 from transduce.errors import DataError, UsageError
@@ -60,13 +61,16 @@ def read_pairs(
     limits: Limits,
     long_lines: str,
     first_line: int = 1,
+    tags: Tags = (),
 ) -> list[Parts]:
     """The parts of each pair; texts are stripped of white space at both ends.
 
+    ``tags`` stand in front of the ids of each source.
     A target may be given as the ids of an output of the search; its ends say where its parts end, and its
     source is then split as for translating. ``long_lines`` is split (sentence by sentence, where both sides
     have as many), truncate or error; warnings and errors name the line, the first is ``first_line``.
     """
+    limits = Limits(max(2, limits.source - len(tags)), limits.target)
     texts = [source.strip() for source, _ in pairs]
     sources = tokenizer.encode_batch(texts)
     lines = [target.strip() if isinstance(target, str) else "" for _, target in pairs]
@@ -86,7 +90,7 @@ def read_pairs(
         else:
             ids = (tuple(sources[i]), tuple(targets[i]))
             found.append(_long((texts[i], lines[i]), ids, tokenizer, limits, long_lines, number))
-    return found
+    return [replace(one, sources=tuple(tags + ids for ids in one.sources)) for one in found]
 
 
 def _of_ids(

@@ -69,7 +69,8 @@ class Searcher:
     @property
     def forbidden(self) -> list[int]:
         """The ids that no output holds."""
-        return sorted({self.config.pad_id, self.config.bos_id, self.config.unk_id})
+        config = self.config
+        return sorted({config.pad_id, config.bos_id, config.unk_id, *self.tokenizer.tags.values()})
 
     @cached_property
     def shortlist(self) -> Shortlist:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from transduce.data.tokenizer import Tokenizer
+from transduce.decoding.languages import Tags
 from transduce.decoding.segmentation import Part, parts_of, split_to_fit
 from transduce.decoding.sentences import Split
 from transduce.errors import DataError, UsageError
@@ -44,17 +45,20 @@ def read_sources(
     long_lines: str,
     first_line: int = 1,
     split: Split | None = None,
+    tags: Tags = (),
 ) -> list[Source]:
-    """One source per text; ``max_length`` counts the end of a sentence too.
+    """One source per text; ``max_length`` counts the end of a sentence and its ``tags`` too.
 
     A longer line is split into parts, truncated, or refused with DataError, as ``long_lines`` says; each way
     the number of the line (the first is ``first_line``) is told. With ``split`` a line is a paragraph: its
-    sentences are the parts, and only a sentence can be too long.
+    sentences are the parts, and only a sentence can be too long. ``tags`` stand in front of the ids of each
+    part.
     """
+    limit = max(1, max_length - 1 - len(tags))
     if split is not None:
-        reader = _Paragraphs(tokenizer, max(1, max_length - 1), long_lines, split)
-        return [reader.read(text, number) for number, text in enumerate(texts, first_line)]
-    limit = max(1, max_length - 1)
+        reader = _Paragraphs(tokenizer, limit, long_lines, split)
+        paragraphs = [reader.read(text, number) for number, text in enumerate(texts, first_line)]
+        return [_tagged(paragraph, tags) for paragraph in paragraphs]
     stripped = [text.strip() for text in texts]
     sources = []
     for number, (text, ids) in enumerate(
@@ -66,7 +70,11 @@ def read_sources(
             sources.append(Source(text, (Part(text, ""),), (tuple(ids),)))
         else:
             sources.append(_long(text, ids, tokenizer, limit, long_lines, number))
-    return sources
+    return [_tagged(source, tags) for source in sources]
+
+
+def _tagged(source: Source, tags: Tags) -> Source:
+    return replace(source, ids=tuple(tags + ids for ids in source.ids)) if tags else source
 
 
 def _long(text: str, ids: list[int], tokenizer: Tokenizer, limit: int, policy: str, line: int) -> Source:

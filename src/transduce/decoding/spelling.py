@@ -10,7 +10,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 
-from transduce.data.tokenizer import Tokenizer
+from transduce.data.tokenizer import UNK_ID, Tokenizer
 
 # Scripts that are written without spaces: Thai, Lao, Tibetan, Myanmar, Khmer, kana, Chinese characters.
 _UNSPACED = (
@@ -97,5 +97,6 @@ def _units(tokenizer: Tokenizer, index: int) -> str:
     if tokenizer.byte_pieces[index]:
         byte = int(piece[3:-1], 16)
         return chr(byte) if byte < 128 else chr(0xDC00 + byte)
-    # The reserved ids: pad, end, begin, unknown.
-    return "" if index < 4 else piece.replace("\u2581", " ")
+    # The unknown id has no text of its own.
+    silent = index == UNK_ID or index in tokenizer.silent
+    return "" if silent else piece.replace("\u2581", " ")

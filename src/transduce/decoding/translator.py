@@ -15,6 +15,7 @@ from transduce.decoding.asked import Asked, Asker, Wishes
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.glossary import Glossary
 from transduce.decoding.job import Job, Progress, aligner_of
+from transduce.decoding.languages import tags_asked
 from transduce.decoding.next_words import NextWord, check_next_words, next_words
 from transduce.decoding.pairs import Limits, Target, check_pairs, read_pairs
 from transduce.decoding.protected import translate_protected
@@ -208,7 +209,10 @@ class Translator:
         chosen = TranslationOptions.from_mapping(options)
         check_next_words(count, chosen)
         tokenizer, most = self.bundle.tokenizer, self.searcher.max_length
-        sources = read_sources([text], tokenizer, max_length=most, long_lines="error", first_line=first_line)
+        tags = tags_asked(tokenizer, chosen.to, chosen.domain)
+        sources = read_sources(
+            [text], tokenizer, max_length=most, long_lines="error", first_line=first_line, tags=tags
+        )
         if not sources[0].ids:
             return []
         asked = self._asker.asked(sources, Wishes([prefix]), first_line=first_line).get((0, 0), Asked())
@@ -222,13 +226,16 @@ class Translator:
         batch_tokens: int = 0,
         progress: Progress | None = None,
         first_line: int = 1,
+        to: str = "",
+        domain: str = "",
     ) -> list[PairScore]:
         """How probable each target is as a translation of its source, in their order, token by token.
 
         A target is a text, or the tokens of an `Alternative`, which may be subwords that its text alone would
         not give. ``batch_tokens`` bounds pairs x tokens of the longest in a batch (0: chosen); ``long_lines``
         says what becomes of a side that is longer than the model takes: split sentence by sentence where
-        both have as many (else cut off, with a warning), truncate, or error, which raises DataError.
+        both have as many (else cut off, with a warning), truncate, or error, which raises DataError. ``to``
+        and ``domain`` are those of `TranslationOptions`.
         """
         check_pairs(pairs, long_lines=long_lines, batch_tokens=batch_tokens, first_line=first_line)
         most = self.searcher.max_length
@@ -238,6 +245,7 @@ class Translator:
             limits=Limits(most, most + OUTPUT_RESERVE),
             long_lines=long_lines,
             first_line=first_line,
+            tags=tags_asked(self.bundle.tokenizer, to, domain),
         )
         budget = batch_tokens or self.searcher.forced_batch_tokens
         with self.searcher.ready():
@@ -253,3 +261,13 @@ class Translator:
         if chosen.shortlist:
             _ = self.shortlist
         return chosen
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The languages that ``to`` may name; none for a model of one pair of languages."""
+        return self.bundle.tokenizer.languages
+
+    @property
+    def domains(self) -> tuple[str, ...]:
+        """The kinds of text that ``domain`` may name."""
+        return self.bundle.tokenizer.domains

@@ -22,7 +22,7 @@ def words_by_character(text: str) -> list[int]:
 def words_of_tokens(
     tokenizer: Tokenizer, ids: Sequence[int], begin: int, words: Sequence[int]
 ) -> list[set[int]]:
-    """For each token the words that it has a part in; ends and white space have none.
+    """For each token the words that it has a part in; tags, ends and white space have none.
 
     The space in front of a text, which is no part of it, counts with the first word.
 
@@ -32,7 +32,8 @@ def words_of_tokens(
     at = begin
     waiting: list[int] = []  # the first bytes of a character belong where its last one does
     for token, surface in enumerate(surfaces(tokenizer, ids)):
-        waiting.append(token)
+        if ids[token] not in tokenizer.silent:
+            waiting.append(token)
         if surface:
             span = range(max(at, 0), min(at + len(surface), len(words)))
             for one in waiting:

@@ -51,10 +51,14 @@ class _Search:
     beam: int = 4
     alpha: float = 0.6
     shortlist: bool = False
+    to: str = ""
+    domain: str = ""
 
     def flags(self) -> list[str]:
         """The flags of ``transduce evaluate`` that stand for it."""
         flags = ["--beam", str(self.beam), "--alpha", f"{self.alpha:g}"]
+        asked = (("--to", self.to), ("--domain", self.domain))
+        flags += [word for flag, value in asked if value for word in (flag, value)]
         return [*flags, "--shortlist"] if self.shortlist else flags
 
 
@@ -72,8 +76,9 @@ def evaluate(
 
     Several folders are an ensemble (see `Translator.load`). ``paper_bleu`` names the target language
     (``"de"``) to have the paper's tokenised BLEU beside sacreBLEU. ``device`` counts where folders are given.
-    ``search`` is any of ``beam`` (4), ``alpha`` (0.6) and ``shortlist`` (False), as `TranslationOptions` has
-    them. Raises DataError before anything is translated where the files have different numbers of lines.
+    ``search`` is any of ``beam`` (4), ``alpha`` (0.6), ``shortlist`` (False), ``to`` and ``domain``, as
+    `TranslationOptions` has them. Raises DataError before anything is translated where the files have
+    different numbers of lines.
     """
     chosen, paths = build(_Search, search, "evaluation"), _paths(reference)
     lines, references = list(read_side(source)), [list(read_side(path)) for path in paths]

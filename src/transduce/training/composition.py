@@ -38,7 +38,8 @@ from transduce.training.tensorboard import TensorBoard
 from transduce.training.together import describe_workers, prepare_together, validate_together
 from transduce.training.trainer import Trainer
 from transduce.training.trial import Trial, fitting_micro_batch, try_largest
-from transduce.training.validation import validate
+from transduce.training.validation import first_of_each, validate
+from transduce.training.varied import longest, shares_of, varied
 
 PAPER_TOKENS, FEW_TOKENS = 25_000, 15_000
 
@@ -143,12 +144,13 @@ class Run:
                     whole,
                     data.tokenizer,
                     data.valid,
-                    data.valid_pairs[: config.valid_lines],
+                    first_of_each(data.valid_pairs, config.valid_lines),
                     device=self.device,
                     precision=self.precision,
                 ),
             ),
         )
+        trainer.varied = varied(data, model, self.config, self.workers, say)
         if self.settings.data.later_weights:
             trainer.weights = ChangingWeights(self.settings.data)
         trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings, batching.blocks)
@@ -212,6 +214,7 @@ class Run:
             micro_batch_tokens=config.micro_batch_tokens,
             seed=config.seed,
             mixture=mixed,
+            grown=longest(config, shards) if shares_of(config) else 0,
         )
 
     def _tried(self, model: Transformer, data: Prepared, batching: Batching) -> Batching:

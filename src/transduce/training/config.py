@@ -12,6 +12,8 @@ SCHEDULES = ("paper", "linear", "constant")
 METRICS = ("bleu", "chrf", "loss")
 OPTIMIZER_STATES = ("fresh", "kept")
 PARALLEL = ("replicated", "sharded")
+# What lets pairs vary from update to update.
+SHARES = ("sample_source", "sample_target", "lower_case", "upper_case", "title_case", "typos")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +29,11 @@ class TrainingConfig:
     is then validated and becomes the final model; 0 is none. ``optimizer_state`` says what becomes of Adam's
     moments where a run starts from a model. ``recompute_layers`` is activation checkpointing: less memory for
     more time, the same result. ``compile`` is `torch.compile` of the layers, the same result within float
-    error. ``deterministic`` lets only kernels run that give the same bits every time.
+    error. ``sample_source`` and ``sample_target`` draw the subwords of a side anew for each update: the share
+    of merges left out with BPE (BPE-dropout), the exponent alpha with a unigram model; 0 is off.
+    ``lower_case``, ``upper_case``, ``title_case`` and ``typos`` are shares of the pairs that are changed so
+    (see `transduce.data.variation`). ``deterministic`` lets only kernels run that give the same bits every
+    time.
     """
 
     seed: int = 1
@@ -57,6 +63,12 @@ class TrainingConfig:
     optimizer_state: str = "fresh"
     device: str = "auto"
     precision: str = "auto"
+    sample_source: float = 0.0
+    sample_target: float = 0.0
+    lower_case: float = 0.0
+    upper_case: float = 0.0
+    title_case: float = 0.0
+    typos: float = 0.0
     recompute_layers: bool = False
     compile: bool = False
     threads: int = 0
@@ -121,8 +133,19 @@ class TrainingConfig:
         for name in ("label_smoothing", "beta_1", "beta_2", "ema"):
             if not 0.0 <= getattr(self, name) < 1.0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be at least 0, below 1")
+        self._check_shares()
         if self.seed >= 2**63:
             raise ConfigError(f"training.seed is {self.seed}; it must be below 2^63")
         for name in ("epsilon", "timeout_minutes"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")
+
+    def _check_shares(self) -> None:
+        for name in SHARES:
+            if not 0.0 <= getattr(self, name) <= 1.0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must lie between 0 and 1")
+        if (cases := self.lower_case + self.upper_case + self.title_case) > 1.0:
+            raise ConfigError(
+                f"training.lower_case, upper_case and title_case are {cases:g} together; at most 1, as a "
+                "pair has one case"
+            )

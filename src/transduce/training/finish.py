@@ -19,7 +19,13 @@ from transduce.training.ema import read_average
 from transduce.training.log import RunLog
 from transduce.training.settings import RunSettings
 from transduce.training.trainer import Trainer
-from transduce.training.validation import validation_loss
+from transduce.training.validation import (
+    first_of_each,
+    lines_by_languages,
+    outputs_of,
+    scores_by_languages,
+    validation_loss,
+)
 
 BEAM, ALPHA = 4, 0.6
 
@@ -69,6 +75,8 @@ def finish(
             f"validation, beam {BEAM}: BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
             f"exact {scores['exact']:.1%} ({scores['signature']})"
         )
+        for line in lines_by_languages(scores.get("languages", {})):
+            log.say(line)
         write_json(folder / "training.json", {**training, "scores": scores})
     log.write("end", {"reason": reason, "step": p.step, "seconds": p.seconds, "scores": scores})
     return scores
@@ -79,11 +87,10 @@ def final_scores(
 ) -> dict[str, Any]:
     """Scores on the validation set's first ``lines`` pairs, as `transduce evaluate` would give them."""
     model.eval()
-    pairs = data.valid_pairs[:lines]
+    pairs = first_of_each(data.valid_pairs, lines)
     bundle = Bundle(model=model, tokenizer=data.tokenizer, training={}, path=None)
     translator = Translator(bundle, device=device, precision=precision)
-    found = translator.translate_detailed([pair.source for pair in pairs], beam=BEAM, alpha=ALPHA)
-    outputs = [translation.text for translation in found]  # what is too long was said when it was counted
+    outputs = outputs_of(translator, pairs, beam=BEAM, alpha=ALPHA)
     result = score(outputs, [pair.target for pair in pairs], ter=False)
     return {
         "set": "validation",
@@ -95,4 +102,5 @@ def final_scores(
         "signature": result.signature,
         "beam": BEAM,
         "alpha": ALPHA,
+        **({"languages": languages} if (languages := scores_by_languages(outputs, pairs)) else {}),
     }

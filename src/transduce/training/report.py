@@ -9,7 +9,7 @@ from typing import Any
 
 from transduce.training.log import duration
 from transduce.training.step import Updated
-from transduce.training.validation import Validation
+from transduce.training.validation import Validation, lines_by_languages
 
 SHOWN = 200  # characters of a sample translation
 
@@ -120,6 +120,7 @@ def validation_values(p: Progress, scores: Validation) -> dict[str, Any]:
         "source_tokens": p.source_tokens,
         "target_tokens": p.target_tokens,
         "seconds": p.seconds,
+        **({"languages": scores.languages} if scores.languages else {}),
         "samples": [{"source": s, "reference": r, "translation": t} for s, r, t in scores.samples],
     }
 
@@ -131,6 +132,7 @@ def validation_lines(p: Progress, scores: Validation, *, better: bool) -> Iterat
         f"step {p.step:,} validation: loss {scores.loss:.3f}, perplexity {scores.perplexity:.2f}, {bleu}"
         + (", best so far" if better else "")
     )
+    yield from lines_by_languages(scores.languages)
     for source, reference, translation in scores.samples:
         yield f"    source      {_shown(source)}"
         yield f"    reference   {_shown(reference)}"

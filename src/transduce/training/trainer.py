@@ -36,6 +36,7 @@ from transduce.training.skipping import finite_weights, note_skipped
 from transduce.training.step import Batch, Begun, Learner, begin_update
 from transduce.training.underway import Queue, Underway
 from transduce.training.validation import Validation, to_batch
+from transduce.training.varied import Varied
 
 # Guessing blindly costs ln V, about 10; no model that learns is ever this much worse.
 DIVERGED = 50.0
@@ -68,6 +69,7 @@ class Trainer:
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.progress = Progress()
+        self.varied: Varied | None = None  # where the pairs change from update to update
         self.device = str(next(self.model.parameters()).device)
         self.precision = config.precision
         self.interrupted: int | None = None
@@ -141,16 +143,11 @@ class Trainer:
 
     def _one(self, micro_batches: tuple[Ids, ...]) -> None:
         p, config, begin = self.progress, self.config, time.perf_counter()
-        batches = own_batches(
-            micro_batches,
-            self.workers,
-            (config.seed, p.step),
-            lambda ids: to_batch(self.shards, ids, self.model, self.device),
-        )
+        batches, totals = self._batches(micro_batches)
         waited = time.perf_counter() - begin
         rate = learning_rate(config, self.model.config.d_model, p.earlier + p.step + 1, self.done())
         source_tokens, target_tokens = self.batching.tokens([micro_batches])
-        begun = self._update(batches, rate, (source_tokens, target_tokens))
+        begun = self._update(batches, rate, totals)
         p.step, p.position = p.step + 1, p.position + 1
         p.source_tokens += source_tokens
         p.target_tokens += target_tokens
@@ -175,6 +172,19 @@ class Trainer:
         begin = time.perf_counter()
         if self._validate_and_save():
             self._tick(time.perf_counter() - begin)
+
+    def _batches(self, micro_batches: tuple[Ids, ...]) -> tuple[list[Batch], tuple[int, int]]:
+        """This worker's batches of the next update, and the source and target tokens of all workers'."""
+        seed, step = self.config.seed, self.progress.step
+        if self.varied is not None:
+            return self.varied.batches(micro_batches, seed, step)
+        batches = own_batches(
+            micro_batches,
+            self.workers,
+            (seed, step),
+            lambda ids: to_batch(self.shards, ids, self.model, self.device),
+        )
+        return batches, self.batching.tokens([micro_batches])
 
     def _tick(self, seconds: float) -> None:
         """Nothing; the clock of worker 0 is ``seconds`` on, and all know of it and of caught signals."""

@@ -18,3 +18,11 @@ class Pair(NamedTuple):
     """Columns after the second in a TSV line: not used, but counted in the report."""
     corpus: int = 0
     """Which of the corpora that were named it is from, counted from 0."""
+    languages: str = ""
+    """Source:target, e.g. en:de, where the corpus is labelled; see `transduce.data.tags`."""
+    domain: str = ""
+
+    @property
+    def to(self) -> str:
+        """The target language; empty where nothing is said."""
+        return self.languages.partition(":")[2]
