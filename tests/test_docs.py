@@ -31,6 +31,8 @@ WRAPPER = """#!/usr/bin/env bash
 case "$1 $2" in
   "train "*) set -- "$@" --set training.max_minutes=0.02 --set training.threads=1 --set model.d_model=32 \\
       --set model.d_ff=64 --set training.average=2 --set training.valid_lines=10 ;;
+  # A model that has hardly learned anything does not know where to end.
+  "backtranslate "*|"distill "*) set -- "$@" --unfinished keep ;;
   "corpus generate") set -- "$@" --valid 20 --test 12 ;;
   "paper table1") set -- "$@" --lengths 16,32 --widths 16,32 --d 32 --n 32 --seconds 0 ;;
   "paper table3") set -- "$@" --rows base,D3 --seeds 1 --steps 3 --width-by 32 --depth-by 6 ;;

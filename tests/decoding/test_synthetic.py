@@ -54,6 +54,11 @@ def test_an_output_without_an_end_makes_no_pair() -> None:
     found = list(back_translate(endless, LINES[1:3]))
     assert [(made.text, made.problem) for made in found] == [("", "unfinished")] * 2
     assert [made.problem for made in distill(endless, LINES[:2])] == ["empty", "unfinished"]
+    for kept in (
+        back_translate(endless, LINES[:3], BackTranslation(unfinished="keep")),
+        distill(endless, LINES[:3], options=Distillation(unfinished="keep")),
+    ):
+        assert [made.text for made in kept] == endless.translate(LINES[:3])
 
 
 def test_lines_are_read_as_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,6 +127,7 @@ def test_what_does_not_go_together_is_refused() -> None:
         ({"drop_words": 1.0}, "drop_words is 1; it must be at least 0 and below 1"),
         ({"shuffle_words": -1}, "shuffle_words is -1"),
         ({"beam": 0}, "beam is 0"),
+        ({"unfinished": "cut"}, "unfinished is 'cut'; choose one of drop, keep"),
     ):
         with pytest.raises(UsageError, match=message):
             BackTranslation(**values)  # type: ignore[arg-type]

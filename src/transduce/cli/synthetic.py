@@ -30,6 +30,9 @@ Resume = Annotated[bool, typer.Option("--resume", help="Go on with the --output 
 BatchTokens = Annotated[
     int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
 ]
+Unfinished = Annotated[
+    str, typer.Option(help="An output that ran into its length limit makes no pair: drop, or keep.")
+]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Precision = Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")]
 Engine = Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")]
@@ -61,6 +64,7 @@ def backtranslate(  # noqa: PLR0913 - a command's parameters are its flags
     seed: Annotated[int, typer.Option(help="Of sampling and noise; a line's text and seed decide.")] = 0,
     to: To = "",
     domain: Domain = "",
+    unfinished: Unfinished = "drop",
     batch_tokens: BatchTokens = 0,
     device: Device = "auto",
     precision: Precision = "auto",
@@ -79,6 +83,7 @@ def backtranslate(  # noqa: PLR0913 - a command's parameters are its flags
     options = {
         "method": method, "beam": beam, "top_k": top_k, "temperature": temperature, "seed": seed, "to": to,
         "drop_words": drop_words, "shuffle_words": shuffle_words, "domain": domain,
+        "unfinished": unfinished,
     }  # fmt: skip
     chosen = BackTranslation(**options, batch_tokens=batch_tokens)  # type: ignore[arg-type]
     translator = _translator(model, device, precision, engine, threads)
@@ -108,6 +113,7 @@ def distill(  # noqa: PLR0913 - a command's parameters are its flags
     n_best: Annotated[int, typer.Option(help="Outputs to choose from by sentence BLEU with --target.")] = 1,
     to: To = "",
     domain: Domain = "",
+    unfinished: Unfinished = "drop",
     batch_tokens: BatchTokens = 0,
     device: Device = "auto",
     precision: Precision = "auto",
@@ -120,7 +126,7 @@ def distill(  # noqa: PLR0913 - a command's parameters are its flags
     from transduce.decoding.synthetic import distill as distilled
     from transduce.errors import UsageError
 
-    options = {"beam": beam, "n_best": n_best, "to": to, "domain": domain}
+    options = {"beam": beam, "n_best": n_best, "to": to, "domain": domain, "unfinished": unfinished}
     chosen = Distillation(**options, batch_tokens=batch_tokens)  # type: ignore[arg-type]
     if (n_best > 1) != (target is not None):
         raise UsageError(

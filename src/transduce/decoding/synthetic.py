@@ -24,6 +24,7 @@ from transduce.decoding.translator import Translator
 from transduce.errors import DataError, UsageError
 
 METHODS = ("beam", "sample")
+UNFINISHED = ("drop", "keep")
 # Lines that are held at a time: enough to sort by length, and any text fits into memory.
 CHUNK = 10_000
 
@@ -44,6 +45,7 @@ class BackTranslation:
     tokens). ``drop_words`` leaves out this share of the words, and ``shuffle_words`` lets words move by at
     most so many places (Edunov et al., 2018, have 0.1 and 3 after beam search). ``seed`` and the line's text
     decide what is drawn. ``to`` and ``domain`` are what the model is asked for, as in `TranslationOptions`.
+    ``unfinished`` says what becomes of an output that ran into its length limit: drop or keep.
     """
 
     method: str = "beam"
@@ -55,6 +57,7 @@ class BackTranslation:
     seed: int = 0
     to: str = ""
     domain: str = ""
+    unfinished: str = "drop"
     batch_tokens: int = 0
 
     def __post_init__(self) -> None:
@@ -64,6 +67,7 @@ class BackTranslation:
             raise UsageError("top_k and temperature are of sampling; set method to sample, or leave them out")
         if not 0.0 <= self.drop_words < 1.0:
             raise UsageError(f"drop_words is {self.drop_words:g}; it must be at least 0 and below 1")
+        _check_unfinished(self.unfinished)
         if self.shuffle_words < 0:
             raise UsageError(f"shuffle_words is {self.shuffle_words}; it must be 0 or more")
         TranslationOptions.from_mapping(self.translation)  # refuses what is wrong with the others
@@ -80,15 +84,20 @@ class BackTranslation:
 
 @dataclass(frozen=True, kw_only=True)
 class Distillation:
-    """How targets are made: by a ``beam``; with ``n_best`` above 1 the closest to the reference is taken."""
+    """How targets are made: by a ``beam``; with ``n_best`` above 1 the closest to the reference is taken.
+
+    The others are as in `BackTranslation`.
+    """
 
     beam: int = 4
     n_best: int = 1
     to: str = ""
     domain: str = ""
+    unfinished: str = "drop"
     batch_tokens: int = 0
 
     def __post_init__(self) -> None:
+        _check_unfinished(self.unfinished)
         TranslationOptions.from_mapping(self.translation)
 
     @property
@@ -122,7 +131,7 @@ def back_translate(
             chunk, first_line=number, progress=progress, **options.translation
         )
         for line, translation in zip(chunk, found, strict=True):
-            made = _made(line, translation, 0)
+            made = _made(line, translation, 0, options.unfinished)
             yield Made(noised(made.text, line, options), made.problem)
 
 
@@ -161,7 +170,7 @@ def distill(
         )
         for place, (line, translation) in enumerate(zip(chunk, found, strict=True)):
             best = 0 if beside is None else closest(translation, beside[place])
-            yield _made(line, translation, best)
+            yield _made(line, translation, best, options.unfinished)
 
 
 def closest(translation: Translation, reference: str) -> int:
@@ -191,11 +200,16 @@ def noised(text: str, line: str, options: BackTranslation) -> str:
     return " ".join(kept)
 
 
-def _made(line: str, translation: Translation, rank: int) -> Made:
+def _check_unfinished(unfinished: str) -> None:
+    if unfinished not in UNFINISHED:
+        raise UsageError(f"unfinished is {unfinished!r}; choose one of {', '.join(UNFINISHED)}")
+
+
+def _made(line: str, translation: Translation, rank: int, unfinished: str) -> Made:
     output = translation.alternatives[rank]
     if not line.strip() or not output.text.strip():
         return Made("", "empty")
-    if output.truncated:
+    if output.truncated and unfinished == "drop":
         return Made("", "unfinished")
     return Made(output.text)
 
