@@ -33,7 +33,7 @@ def translator(tags: tuple[str, ...] = TAGS, **settings: object) -> Translator:
 def test_the_model_sees_the_tags_in_front_of_the_text(to: str, domain: str, tags: list[str]) -> None:
     one = translator()
     found = one.translate_detailed(TEXTS, to=to, domain=domain)
-    ids = [[*tokenizer().tag_ids(tags), *tokenizer().encode(text)] for text in TEXTS[1:]]
+    ids = [(*tokenizer().tag_ids(tags), *tokenizer().encode(text)) for text in TEXTS[1:]]
     expected = one.searcher.search(ids, TranslationOptions())
     assert [t.alternatives[0].tokens for t in found[1:]] == [outputs[0].tokens for outputs in expected]
     assert found[0].text == ""

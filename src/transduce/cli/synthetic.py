@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transduce.cli.beside import Beside
+from transduce.cli.models import Device, Domain, Engine, Model, Precision, Threads, To
 from transduce.cli.partial import fingerprint, resumable
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output
@@ -22,10 +23,7 @@ CHUNK = 10_000
 # Lines, the lines beside them, the number of the first, and how far it is: what is made of each.
 Make = Callable[[list[str], list[str] | None, int, Progress], Iterable["Made"]]
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as `train` writes it.")]
 Beam = Annotated[int, typer.Option(help="Hypotheses kept in the search; 1 is greedy.")]
-To = Annotated[str, typer.Option(help="The language that a model of several is asked for.")]
-Domain = Annotated[str, typer.Option(help="The kind of text that the input is said to be.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the --output of a run that was stopped.")]
 BatchTokens = Annotated[
     int, typer.Option(help="Sentences x beam x longest in one batch; 0: chosen for the device.")
@@ -33,10 +31,6 @@ BatchTokens = Annotated[
 Unfinished = Annotated[
     str, typer.Option(help="An output that ran into its length limit makes no pair: drop, or keep.")
 ]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
-Precision = Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")]
-Engine = Annotated[str, typer.Option(help="What computes the steps: auto, torch or openvino.")]
-Threads = Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")]
 
 
 def backtranslate(  # noqa: PLR0913 - a command's parameters are its flags
