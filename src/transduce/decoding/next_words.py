@@ -24,7 +24,7 @@ from transduce.errors import UsageError
 # The longest word that is looked for, in tokens.
 LONGEST = 32
 # The options that say how an output goes on after a word.
-_KNOWN = ("alpha", "batch_tokens", "beam", "max_extra", "min_length", "stop")
+_KNOWN = ("alpha", "batch_tokens", "beam", "domain", "max_extra", "min_length", "stop", "to")
 
 
 @dataclass(frozen=True)
