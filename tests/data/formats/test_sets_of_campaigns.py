@@ -130,5 +130,5 @@ def test_files_that_are_no_test_set(write: Write, read) -> None:
         read(write("e.sgm", b""))
     with pytest.raises(DataError, match=r"h.xml: is XML of <html>; known are <dataset>, <mteval>"):
         read(write("h.xml", b"<html/>"))
-    with pytest.raises(UsageError, match=r"x.doc: holds both sides in no format that its name tells"):
+    with pytest.raises(UsageError, match=r"x.doc: its name tells no format that holds both sides"):
         read(write("x.doc", b""))

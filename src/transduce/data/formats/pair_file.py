@@ -92,17 +92,17 @@ def read_pair_file(
 
 
 def _unknown(path: str | Path, name: str) -> UsageError:
-    known = ", ".join(FORMATS)
     if name:
-        return UsageError(f"there is no format {name!r}; there are {known}")
+        return UsageError(f"there is no format {name!r}; there are {', '.join(FORMATS)}")
     if str(path) == "-":
-        return UsageError(f"what standard input holds must be said with --format: {known}")
+        piped = ", ".join(one for one in FORMATS if one not in _FROM_DISK)
+        return UsageError(f"what standard input holds must be said with --format: {piped}")
     if Path(bare_name(path)).suffix.lower() in SUFFIXES:
         return UsageError(
             f"{path}: subtitles hold one language; give the files of both as --source and --target"
         )
     endings = ", ".join(suffix for suffixes, _ in FORMATS.values() for suffix in suffixes)
     return UsageError(
-        f"{path}: holds both sides in no format that its name tells; known endings are {endings}; two text "
+        f"{path}: its name tells no format that holds both sides; known are {endings}, .xml; two text "
         "files are given as --source and --target"
     )
