@@ -83,6 +83,8 @@ def translated(text: str, function: object = upper) -> str:
             'msgid "a \\"b\\" \\\\"\nmsgstr ""\n',
             '#, fuzzy\nmsgid "a \\"b\\" \\\\"\nmsgstr "A \\"B\\" \\\\"\n',
         ),
+        ('msgid "%s\\t%d\\n"\nmsgstr ""\n', '#, fuzzy\nmsgid "%s\\t%d\\n"\nmsgstr "%s\\t%d\\n"\n'),
+        ('msgid "&1"\nmsgstr ""\n', '#, fuzzy\nmsgid "&1"\nmsgstr "&1"\n'),
         ('msgid "%s"\nmsgstr ""\n', '#, fuzzy\nmsgid "%s"\nmsgstr "%s"\n'),
     ],
 )

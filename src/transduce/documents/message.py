@@ -37,22 +37,22 @@ class Message:
 
     def __init__(self, text: str, *, accelerators: bool = True) -> None:
         text, self._written = decoded_message(text)
-        self._mark = self._letter = ""
+        self._mark = self._letter = self._own = ""
+        whole = text
         if accelerators:
             text, self._mark, self._letter = without_accelerator(text)
         self._stretches = list(_stretches(text))
         self.texts = tuple(stretch.text for stretch in self._stretches if stretch.translated)
         if not self.texts and text.strip():
             # Nothing but placeholders and the like: it is its own translation.
-            body = " ".join(text.split())
-            lead = text[: len(text) - len(text.lstrip())]
-            trail = text[len(text.rstrip()) :]
-            if body == text.strip():
-                self._stretches = [_Stretch(lead), _Stretch(body, translated=True), _Stretch(trail)]
-                self.texts = (body,)
+            self._own = whole
+            self.texts = (" ".join(whole.split()),)
 
     def joined(self, outputs: Sequence[str]) -> str:
         """The message with the translation of each of its texts."""
+        if self._own:
+            own = self._own if tuple(outputs) == self.texts else outputs[0]
+            return encoded(own, self._written)
         following = iter(outputs)
         pieces = []
         mark = self._mark
