@@ -132,6 +132,24 @@ def test_what_is_lost_is_told_by_its_line() -> None:
     assert done.filled == 1
 
 
+@pytest.mark.parametrize(
+    ("source", "output", "told"),
+    [
+        ("%s on %d", "%d auf %s", ["a.po:7: in another order: %d %s (in the source %s %d)"]),
+        ("{} on {1}", "{1} auf {}", []),
+        ("%1$s on %2$d", "%2$d auf %1$s", []),
+        ("%(a)s on %(b)s", "%(b)s auf %(a)s", []),
+        ("%s on %s", "%s auf %s", []),
+    ],
+)
+def test_placeholders_that_are_filled_by_their_order_must_keep_it(
+    source: str, output: str, told: list[str]
+) -> None:
+    text = f'{HEADER}msgid "{source}"\nmsgstr ""\n'
+    done = translate_document(text.encode(), "po", lambda texts: [output], name="a.po")
+    assert list(done.warnings) == told
+
+
 def test_an_empty_translation_is_told_and_nothing_filled_in() -> None:
     text = f'{HEADER}msgid "open"\nmsgstr ""\n'
     done = translate_document(text.encode(), "po", lambda texts: [""], name="a.po")

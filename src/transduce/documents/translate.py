@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from transduce.decoding.protection import KINDS, lost_or_doubled
+from transduce.decoding.protection import KINDS, find_items, lost_or_doubled
 from transduce.documents.inline import says_something
 from transduce.documents.slots import Opened, Slot, filled
 from transduce.errors import DataError, UsageError
@@ -57,6 +57,7 @@ _PROTECTED = re.compile(r"line \d+: (?:lost|doubled|invented): ")
 _LINE = re.compile(r"line \d+:? +")
 _EMPTY = re.compile(r"<(gq*\d+)></\1>")
 _MARKER = re.compile(r"<[^<>]*>")
+_BY_ORDER = re.compile(r"%(?!\(|\d+\$)|\{\}")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -212,12 +213,24 @@ def _cleaned(text: str, output: str) -> str:
     return _CONTROL.sub(lambda match: match.group() if match.group() in text else "", line)
 
 
+def _out_of_order(text: str, output: str) -> list[str]:
+    """What is to be told where placeholders that a program fills by their order have changed it."""
+    before, after = (
+        [item.text for item in find_items(one, ["placeholders"]) if _BY_ORDER.match(item.text)]
+        for one in (text, output)
+    )
+    if before == after or sorted(before) != sorted(after):
+        return []
+    return [f"in another order: {' '.join(after)} (in the source {' '.join(before)})"]
+
+
 def _told(slot: Slot, outputs: Mapping[str, str], told: Mapping[str, list[str]]) -> list[str]:
     messages = []
     for text in slot.texts:
         messages += told.get(text, [])
         if text in outputs:
             messages += lost_or_doubled(text, outputs[text], frozenset(KINDS))
+            messages += _out_of_order(text, outputs[text])
             emptied = set(_EMPTY.findall(outputs[text])) - set(_EMPTY.findall(text))
             messages += [f"no word came of what stood in <{name}>" for name in sorted(emptied)]
     return [
