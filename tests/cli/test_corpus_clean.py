@@ -13,8 +13,12 @@ from tiny_translator import sentences, tiny_bundle
 from transduce import CleaningConfig, PairScorer, Translator, clean_corpus
 from transduce.bundle import save_bundle
 from transduce.cli.main import main
+from transduce.data.cleaning.clean import clean as clean_files
+from transduce.data.cleaning.filters import Filters
 from transduce.data.cleaning.scores import ByScore
+from transduce.data.conversion import Inputs
 from transduce.data.formats.pair import Pair
+from transduce.errors import UsageError
 
 ROWS = [
     "A dog runs.\tEin Hund rennt.",
@@ -180,6 +184,14 @@ def test_the_same_from_python(models: tuple[str, str]) -> None:
     report = clean_corpus("in.tsv", "out.jsonl", config=config, by_score=ByScore(scorer, share=0.5))
     assert (report.pairs, report.kept) == (12, 6)
     assert len(lines("out.jsonl")) == len(lines("out.jsonl.dropped.jsonl")) == 6
+
+
+def test_standard_input_is_not_read_twice() -> None:
+    inputs = Inputs(pairs=("-",), kind="tsv")
+    best = ByScore(lambda pairs: [0.0] * len(pairs), share=0.5)
+    with pytest.raises(UsageError, match="standard input can be read once only, and the best share"):
+        clean_files(inputs, "out.tsv", Filters(CleaningConfig()), by_score=best)
+    assert [path.name for path in Path().iterdir()] == ["in.tsv"]
 
 
 @pytest.mark.parametrize(

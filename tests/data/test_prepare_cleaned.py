@@ -175,6 +175,18 @@ def test_a_corpus_of_which_nothing_is_left_says_why(tmp_path: Path, corpus: Data
     assert len(read_dropped(tmp_path / "data")) == 300
 
 
+def test_pairs_that_are_dropped_do_not_count_for_what_is_left(tmp_path: Path, write: Write) -> None:
+    good, bad = ["A dog runs.", "The cat sleeps."], ["It was 1990."] * 30
+    config = DataConfig(
+        source=(write("s", [*good, *bad]),),
+        target=(write("t", ["Ein Hund rennt.", "Die Katze schläft.", *["Es war 1991."] * 30]),),
+        valid_pairs=2,
+        clean=True,
+    )
+    with pytest.raises(DataError, match="all 2 pairs are held out"):
+        made(config, tmp_path / "data")
+
+
 def test_settings_of_a_run() -> None:
     files = {"tsv": ["a.tsv"], "clean": True}
     given = {"preset": "tiny", "data": files, "cleaning": {"max_words": 7, "max_ratio": 2}}

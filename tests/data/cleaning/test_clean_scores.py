@@ -49,6 +49,14 @@ def test_the_best_share_is_kept(share: float, kept: int) -> None:
     assert [at for at, name in enumerate(found) if not name] == sorted(best)
 
 
+def test_a_share_that_no_float_holds_is_not_rounded_up() -> None:
+    pairs = [Pair(f"{number}", "x", "f", number) for number in range(100)]
+    verdicts = [[Verdict(pair, pair) for pair in pairs]]
+    assert 0.07 * 100 > 7
+    kept = [v for chunk in ByScore(score, share=0.07).judged(lambda: verdicts) for v in chunk if v.kept]
+    assert len(kept) == 7
+
+
 def test_equal_scores_stay_together() -> None:
     assert outcome(ByScore(score, share=0.2)).count("") == 3
     assert outcome(ByScore(score, share=0.4)).count("") == 5

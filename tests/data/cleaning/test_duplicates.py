@@ -91,10 +91,16 @@ def test_sides_without_letters_are_compared_as_they_are() -> None:
     assert decisions(texts) == ["", "", "duplicate", "", "near-duplicate"]
 
 
+def test_a_side_without_letters_is_not_lost() -> None:
+    assert decisions([("12:30", "so be it"), ("14:00", "so be it")]) == ["", ""]
+    assert decisions([("so be it", "12:30"), ("so be it", "14:00")]) == ["", ""]
+
+
 def test_pairs_that_are_dropped_for_something_else_are_not_remembered() -> None:
     texts = [("a &lt;b&gt;", "<b>"), ("a", "&amp;"), ("a", "&")]
     assert decisions([("see www.x.org", "dort"), ("see www.x.org", "dort")]) == ["addresses", "addresses"]
     assert decisions(texts) == ["", "", "duplicate"]  # as they are mended
+    assert decisions([("a &amp; b", "c"), ("a & b", "c")]) == ["", "duplicate"]
 
 
 def test_a_set_of_texts_is_the_oracle_across_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -126,6 +126,7 @@ def test_letters_are_the_same_by_the_slow_way(text: str) -> None:
         ("Where to go?!", ""),
         ("(...)", "100% symbols"),
         ("?!", ""),
+        ("ा?!.।", ""),
         ("#### ---- ab ====", "86% symbols"),
         ("a-b-c-d-e-f.", ""),
         ("a-b-c-d-e--", ""),
@@ -218,6 +219,7 @@ def test_numbers(source: str, target: str, reason: str) -> None:
         ("me@example.org", "me@example.org", ""),
         ("me@example.org", "ich", "'example' is an address in source only"),
         ("@tom: hello.", "@tom: hallo.", ""),
+        ("www.dw.info", "www.dw.com", ""),
         ("Mr. A", "Herr A.", ""),
     ],
 )

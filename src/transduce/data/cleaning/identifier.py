@@ -32,7 +32,7 @@ class Identifier:
         self._feature = np.asarray(model.tk_output, np.int32)
         self._weights = np.asarray(model.nb_ptc, np.float32)
         self._prior = np.asarray(model.nb_pc, np.float32)
-        # Some languages have two columns, one for each script.
+        # Some languages have two columns, one for each script: the first becomes the sum.
         first = {code: self.codes.index(code) for code in self.codes}
         self._again = [(first[code], at) for at, code in enumerate(self.codes) if first[code] != at]
 
@@ -61,7 +61,6 @@ class Identifier:
         scores /= scores.sum(axis=1, keepdims=True)
         for one, other in self._again:
             scores[:, one] += scores[:, other]
-            scores[:, other] = 0.0
         return scores
 
     def _features(
