@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,9 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tiny_translator import tiny_bundle
-from transduce.decoding.protected import restored
+from transduce.decoding.alignment import Aligner
+from transduce.decoding.protected import restored, translate_protected
 from transduce.decoding.protection import KINDS, find_items, kinds_of, lost_or_doubled
-from transduce.decoding.tags import without_tags
+from transduce.decoding.tags import Element, elements, without_tags
+from transduce.decoding.translation import Alternative, OutputPart, Translation
 from transduce.decoding.translator import Translator
 from transduce.errors import UsageError
 
@@ -68,11 +71,39 @@ def test_what_is_lost_doubled_or_invented_is_told() -> None:
         ("a<br/>b", "a b"),
         ("<p>One</p><p>Two</p>", "One Two"),
         ("<i> a </i>", "a "),
+        ("a<br/><b>c</b>", "a c"),
+        # Together they would be another number, and an address.
+        ("1<b>2</b>", "1 2"),
+        ("http://x.org<b>now</b>", "http://x.org now"),
         ("<br/>", ""),
     ],
 )
 def test_lines_without_their_tags(line: str, bare: str) -> None:
     assert without_tags(line)[0] == bare
+
+
+def shape(element: Element) -> str:
+    """An element's name, with those that it encloses in brackets if it is a pair."""
+    name = ("/" if element.open.closes else "") + (element.open.name or "!")
+    return f"{name}({' '.join(map(shape, element.children))})" if element.close else name
+
+
+@pytest.mark.parametrize(
+    ("line", "shapes"),
+    [
+        ("<b>a <b>c</b></b>", "b(b())"),
+        ("<div>a <div>c</div> d</div> <div>e</div>", "div(div()) div()"),
+        # What is closed in the wrong order, or never, stands alone; what it seemed to enclose, beside it.
+        ("<b>a<i>c</b>", "b(i)"),
+        ("<i>a<b>c</b>", "i b()"),
+        ("<b>a</i>c</b>", "b(/i)"),
+        ("</b>a</b>", "/b /b"),
+        ("<br/>a</br>", "br /br"),
+        ("<!-- x -->a<b>c</b>", "! b()"),
+    ],
+)
+def test_tags_are_read_as_the_pairs_that_they_are(line: str, shapes: str) -> None:
+    assert " ".join(map(shape, elements(without_tags(line)[1]))) == shapes
 
 
 def aligned(source: str, output: str, pairs: str) -> torch.Tensor:
@@ -102,11 +133,84 @@ def aligned(source: str, output: str, pairs: str) -> torch.Tensor:
         ("in 2 cars", "in zwei Autos", "0-0 1-1 2-2", "in zwei Autos"),
         ("<b>%s</b> left", "noch 4 da", "0-1 1-0", "noch <b>%s</b> da"),
         ("<b></b>", "", "", "<b></b>"),
+        ("one<br/> two", "eins zwei", "0-0 1-1", "eins <br/>zwei"),
+        # A tag stands inside of punctuation where only punctuation was beyond it, without a space.
+        ("« <b>oui</b> »", "„ja“", "1-0", "<b>„ja“</b>"),
+        ("a.<b>c</b>", "„d“", "0-0", "<b>„d“</b>"),
+        ("ab<b>cd</b>.", "„abcd“.", "0-0", "<b>„abcd</b>“."),
+        ('"<i>a <b>b</b></i>', "„X“", "0-0 1-0", "„<i><b>X“</b></i>"),
+        ("<i>a <b>b</b> c</i>.", "X.", "0-0 1-0 2-0", "<i><b>X.</b></i>"),
+        ("a <b>c</b>", "  A C ", "0-0 1-1", "  A <b>C</b> "),
+        ('"<i>yes</i>"', "„ja“!", "0-0", "„<i>ja</i>“!"),
+        # A number that belongs there is not another one's place.
+        ("3 4", "4 y", "0-0 1-1", "4 y"),
+        ("in 5, x", "in 7, x", "0-0 1-1 2-2", "in 5, x"),
+        # Words that one item replaces together are one word for the tags, too.
+        ("a <b>{n}</b> d", "A B C D", "0-0 1-1 1-2 2-3", "A <b>{n}</b> D"),
+        ("see ({n})", "siehe (das da)", "0-0 1-1 1-2", "siehe ({n})"),
+        ("1 {n} 2", "9 8 7", "0-0 1-1 2-2", "1 {n} 2"),
+        ("a 5 b", "A fünf B", "0-0 1-1 2-2", "A fünf B"),
+        ("a {n} b {n}", "A {n} B C", "0-0 1-1 2-2 3-3", "A {n} B {n}"),
+        ("a {m} {n}", "A {n} B", "0-0 1-2 2-1", "A {n} {m}"),
     ],
 )
 def test_items_go_where_their_words_went(line: str, output: str, pairs: str, expected: str) -> None:
     weights = aligned(without_tags(line)[0], output, pairs)
     assert restored(line, output, weights, ALL).text == expected
+
+
+class Diagonal(Aligner):
+    """An aligner for which word i comes from word i."""
+
+    def __init__(self) -> None: ...
+
+    def weights(self, pairs: Sequence[tuple[str, Alternative]]) -> list[torch.Tensor]:
+        return [torch.eye(len(output.text.split()), len(source.split())) for source, output in pairs]
+
+
+class Nobody(Diagonal):
+    """One for which no word comes from any."""
+
+    def weights(self, pairs: Sequence[tuple[str, Alternative]]) -> list[torch.Tensor]:
+        return [torch.zeros_like(weights) for weights in super().weights(pairs)]
+
+
+def test_only_lines_with_something_protected_are_touched() -> None:
+    heard: list[list[str]] = []
+
+    def translate(texts: list[str]) -> list[Translation]:
+        heard.append(texts)
+        rows = [(text.strip(), f"line {number}: told") for number, text in enumerate(texts, 5)]
+        return [
+            Translation(
+                text,
+                tuple(
+                    Alternative(said, -1.0, -1.0, 1, False, (7,), parts=(OutputPart((7,), 0, (7,), 0),))
+                    for said in (text.upper(), text.lower())
+                ),
+                (told,),
+            )
+            for text, told in rows
+        ]
+
+    lines = ["  <b>ab</b> cd ", "x y", "", "ef {n}"]
+    both, one = frozenset({"tags", "placeholders"}), frozenset({"placeholders"})
+    found = translate_protected(lines, both, Diagonal(), translate, first_line=5)
+    assert heard == [["  ab cd ", "x y", "", "ef {n}"]]
+    assert [a.text for a in found[0].alternatives] == ["<b>AB</b> CD", "<b>ab</b> cd"]
+    assert found[0].source == "<b>ab</b> cd"
+    assert {a.parts for a in found[0].alternatives} == {()}
+    assert found[0].warnings == ("line 5: told",)
+    assert found[1:3] == translate(lines)[1:3]
+    assert found[3].text == "EF {n} {N}"
+    assert found[3].warnings[1:] == ("line 8: invented: {N} (in the source 0, in the output 1)",)
+    assert found[3].alternatives[1].text == "ef {n}"
+    kept = translate_protected(lines, one, Diagonal(), translate, first_line=5)
+    assert heard[-1] == lines
+    assert kept[0].text == "<B>AB</B> CD"
+    gone = translate_protected(["<b>b</b> a <i>c</i>"], both, Nobody(), translate, first_line=9)
+    assert [warning[:6] for warning in gone[0].warnings] == ["line 5", "line 9", "line 9"]
+    assert "nothing is left between <i>" in gone[0].warnings[2]
 
 
 def test_a_pair_that_no_word_comes_from_gets_the_nearest_free_word_or_is_told() -> None:
@@ -140,7 +244,13 @@ def test_confidences_are_those_of_the_words_that_stand_there() -> None:
     assert found.confidences(None) is None
     replaced = restored("a %s c d", "A B C D", weights, ALL)
     assert (replaced.text, replaced.confidences(said)) == ("A %s C D", (0.1, None, 0.4, 0.8))
-    assert restored("<b>a</b>", "", torch.zeros(0, 1), ALL).confidences(()) == (None, None)
+    silent = restored("<b>a</b>", "", torch.zeros(0, 1), ALL)
+    assert (silent.text, silent.confidences(())) == ("<b> </b>", (None, None))
+
+
+def test_tags_that_are_not_protected_are_words_like_others() -> None:
+    weights = aligned("<b>a</b> {n}", "<B>A</B> x", "0-0 1-1")
+    assert restored("<b>a</b> {n}", "<B>A</B> x", weights, frozenset({"placeholders"})).text == "<B>A</B> {n}"
 
 
 PIECES = st.sampled_from(
