@@ -56,6 +56,10 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
             "then those of --tsv, then of --pairs.",
         ),
     ] = None,
+    alignments: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Word alignments of a --source and --target, as 0-0 1-2."),
+    ] = None,
     languages: Annotated[
         list[str] | None,
         typer.Option(
@@ -126,6 +130,7 @@ def train(  # noqa: PLR0913 - a command's parameters are its flags
         "pairs": pairs,
         "valid_source": valid_source,
         "valid_target": valid_target,
+        "alignments": alignments,
         "validation": validation,
     }
     data: dict[str, Any] = {name: [str(path) for path in paths] for name, paths in files.items() if paths}

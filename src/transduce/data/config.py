@@ -37,6 +37,9 @@ class DataConfig:
     pairs: tuple[str, ...] = ()
     """Files or folders that hold both sides, in a format that their names tell: translation memories,
     catalogs, tables and so on; see docs/data.md."""
+    alignments: tuple[str, ...] = ()
+    """Files with the word alignments of each pair of ``source`` and ``target``, line by line as 0-0 1-2: a
+    decoder layer then learns to look where they point (see `transduce.training.guided`)."""
     weights: tuple[float, ...] = ()
     """The share of each corpus in an epoch, to be divided by their sum: one number for each pair of
     ``source`` and ``target``, then for each of ``tsv``, then of ``pairs``. None: every pair once an epoch."""
@@ -86,6 +89,16 @@ class DataConfig:
         self._check_files()
         self._check_weights()
         self._check_labels()
+        if self.alignments and len(self.alignments) != len(self.source):
+            raise ConfigError(
+                f"data.alignments names {len(self.alignments)} files for {len(self.source)} pairs of "
+                "data.source and data.target; give one for each"
+            )
+        if self.alignments and self.clean:
+            raise ConfigError(
+                "data.alignments are of the text as it is, and data.clean may change it; clean it first "
+                "(`transduce corpus clean`), align what is left, and leave data.clean out"
+            )
         for name, value, least, remedy in (
             (
                 "vocabulary",

@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from transduce.data.corpora import HeldOut
 from transduce.data.formats.pair import Pair
+from transduce.data.links import links_of
 from transduce.data.report import Report
 from transduce.data.tags import Label, tags_of
 from transduce.data.tokenizer import EOS_ID, Tokenizer
 
 SIDES = ("source", "target")
+LINKS = "links"
+"""A third sequence of a pair, where its words are linked: source word, target word, source word, ..."""
 
 Tokens = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Lengths = npt.NDArray[np.int32]
@@ -45,13 +48,20 @@ class Encoder:
 
     Left out, each as a pair and counted: what is in ``held_out``, an empty side (white space only), a side of
     more than ``limit`` tokens with its EOS. ``threads`` work on a chunk; 0 is all cores.
+    ``aligned`` keeps the links of the pairs' words as well.
     """
 
     def __init__(
-        self, tokenizer: Tokenizer, limit: int, held_out: Sequence[Pair] = (), *, threads: int = 0
+        self,
+        tokenizer: Tokenizer,
+        limit: int,
+        held_out: Sequence[Pair] = (),
+        *,
+        threads: int = 0,
+        aligned: bool = False,
     ) -> None:
         self.tokenizer, self.limit, self.threads = tokenizer, limit, threads
-        self.held_out = HeldOut(held_out)
+        self.held_out, self.aligned = HeldOut(held_out), aligned
 
     def __call__(self, chunk: Sequence[Pair]) -> Encoded:
         """The ids of the pairs that are used, in their order."""
@@ -75,6 +85,10 @@ class Encoder:
             side: self._flat([ids for ids, fit in zip(encoded, fits, strict=True) if fit])
             for side, encoded in zip(SIDES, (sources, targets), strict=True)
         }
+        if self.aligned:
+            links = [links_of(pair) for pair, fit in zip(full, fits, strict=True) if fit]
+            flat = np.concatenate([np.zeros(0, dtype="<u2"), *links]).astype("<u2")
+            used[LINKS] = flat, np.fromiter(map(len, links), np.int32, len(links))
         spelled = self.tokenizer.byte_pieces
         (source, _), (target, _) = used["source"], used["target"]
         report.source_tokens, report.target_tokens = len(source), len(target)

@@ -14,6 +14,7 @@ from transduce.data.corpora import choose_held_out, read_corpora, without
 from transduce.data.crew import Crew
 from transduce.data.formats.pair import Pair
 from transduce.data.journal import Journal, sha256
+from transduce.data.links import with_alignments
 from transduce.data.report import Report
 from transduce.data.shard_writer import usable, write_shards
 from transduce.data.shards import TokenShards
@@ -27,7 +28,7 @@ TOKENIZER, VALID = "tokenizer.model", "valid.jsonl"
 FEW = 100_000
 _TOLD_EVERY = 4096
 # Fields of a pair that are written only where they say something.
-_LABEL = ("languages", "domain")
+_LABEL = ("languages", "domain", "alignment", "alignment_file")
 
 Say = Callable[[str], None]
 Tell = Callable[[str, int, int], None]
@@ -64,6 +65,8 @@ class Preparation:
 
     def _read(self) -> Iterator[Pair]:
         pairs = read_corpora(*self.config.files)
+        if self.config.alignments:
+            pairs = with_alignments(pairs, self.config.alignments)
         return labelled(self._kept.of(pairs) if self._kept else pairs, self.config.labels)
 
     def clean(self) -> None:
@@ -155,6 +158,7 @@ class Preparation:
             mark=mark,
             marked=lambda mark: self.journal.note(train=mark),
             corpus=corpus,
+            **({"aligned": True} if self.config.alignments else {}),
         )
 
 

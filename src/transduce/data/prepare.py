@@ -234,6 +234,7 @@ def _identity(config: DataConfig, limit: int, seed: int, seen: Seen) -> dict[str
         "valid_pairs": config.valid_pairs,
         "max_length": limit,
         "seed": seed,
+        **({"data.alignments": identity(config.alignments, seen=seen)} if config.alignments else {}),
         # Named only where there are any: what an older version prepared is still the same.
         **{f"data.{name}": list(getattr(config, name)) for name in LABELS if getattr(config, name)},
         **({"languages": [config.source_language, config.target_language]} if by_language else {}),

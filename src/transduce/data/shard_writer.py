@@ -17,7 +17,7 @@ from typing import IO, Any
 import numpy as np
 
 from transduce.data.crew import ALONE, Crew
-from transduce.data.encoding import SIDES, Encoded, Encoder, token_type
+from transduce.data.encoding import LINKS, SIDES, Encoded, Encoder, token_type
 from transduce.data.formats.pair import Pair
 from transduce.data.report import Report
 from transduce.data.shards import FORMAT, TokenShards
@@ -48,18 +48,20 @@ def write_shards(
 
     Dropped, each as a pair: an empty side (white space only), a side of more than ``report.limit`` tokens
     with its EOS, a source text that one of ``held_out`` has. What is ``kept`` (the ``corpus``) goes into
-    ``meta.json``, to tell from what the shards were made. A few thousand pairs for each of the ``crew`` are
-    in memory; the bytes are the same for any crew.
+    ``meta.json``, to tell from what the shards were made; ``aligned`` writes links as well. A few
+    thousand pairs for each of the ``crew`` are in memory; the bytes are the same for any crew.
 
     ``marked`` is told how far it came; with one of these marks, writing goes on there, from pairs that are
     given from the first again. Raises DataError where nothing is left or the disk is full.
     """
     folder = Path(folder)
-    encoder = Encoder(tokenizer, report.limit, held_out, threads=int(not crew.alone))
+    aligned = bool(kept.get("aligned"))
+    encoder = Encoder(tokenizer, report.limit, held_out, threads=int(not crew.alone), aligned=aligned)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "meta.json").unlink(missing_ok=True)
-        with _Writer(folder, tokenizer, report, mark) as writer:
+        sides = (*SIDES, LINKS) if aligned else SIDES
+        with _Writer(folder, tokenizer, report, mark, sides) as writer:
             chunks = _chunks(islice(iter(pairs), report.pairs, None))
             with closing(crew.in_order(encoder, chunks)) as results:
                 for number, encoded in enumerate(results, 1):
@@ -109,10 +111,17 @@ def _complete(folder: Path, tokenizer: Tokenizer, writer: _Writer, kept: dict[st
 class _Writer:
     """The files of a folder while they grow, from nothing or from a mark."""
 
-    def __init__(self, folder: Path, tokenizer: Tokenizer, report: Report, mark: Mark | None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        tokenizer: Tokenizer,
+        report: Report,
+        mark: Mark | None,
+        sides: Sequence[str] = SIDES,
+    ) -> None:
         self.dtype = token_type(tokenizer.vocabulary)
-        self.report = report
-        names = [f"{side}.{kind}" for side in SIDES for kind in KINDS]
+        self.report, self.sides = report, sides
+        names = [f"{side}.{kind}" for side in sides for kind in KINDS]
         self.corpora: Counter[int] = Counter()
         if mark is not None:
             self.corpora.update({int(corpus): count for corpus, count in mark["corpora"].items()})
@@ -127,13 +136,17 @@ class _Writer:
             elif name.endswith(".offsets"):
                 file.write(np.zeros(1, "<i8").tobytes())
         self._written = {
-            side: 0 if mark is None else self.files[f"{side}.tokens"].tell() // self.dtype.itemsize
-            for side in SIDES
+            side: 0 if mark is None else self.files[f"{side}.tokens"].tell() // self._size(side)
+            for side in sides
         }
+
+    def _size(self, side: str) -> int:
+        """Bytes of a number in the file of tokens; a link's are always two."""
+        return 2 if side == LINKS else self.dtype.itemsize
 
     def add(self, encoded: Encoded) -> None:
         """Nothing; the files hold these pairs too."""
-        for side in SIDES:
+        for side in self.sides:
             tokens, lengths = encoded.tokens[side], encoded.lengths[side]
             ends = np.cumsum(lengths, dtype=np.int64) + self._written[side]
             self.files[f"{side}.tokens"].write(tokens.tobytes())

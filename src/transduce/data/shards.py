@@ -17,7 +17,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from transduce.data.encoding import SIDES, Lengths, Tokens
+from transduce.data.encoding import LINKS, SIDES, Lengths, Tokens
 from transduce.errors import DataError
 
 FORMAT = 2
@@ -37,6 +37,10 @@ class TokenShards:
         self.source_lengths: Lengths = self._lengths("source")
         self.target_lengths: Lengths = self._lengths("target")
         self.corpora: list[int] = meta["corpora"]
+        self.aligned = bool(meta.get("aligned"))
+        if self.aligned:
+            self._tokens[LINKS] = _mapped(folder / f"{LINKS}.tokens", "<u2")
+            self._offsets[LINKS] = _mapped(folder / f"{LINKS}.offsets", "<i8")
         self._read = 0
 
     @classmethod
@@ -67,6 +71,10 @@ class TokenShards:
     def target(self, index: SupportsIndex) -> Tokens:
         """The ids of one target, EOS included: a view of the mapped file."""
         return self._side("target", index)
+
+    def links(self, index: SupportsIndex) -> Tokens:
+        """Which words of a pair belong together: source word, target word, and so on (see `data.links`)."""
+        return self._side(LINKS, index)
 
     def padded(self, side: str, ids: npt.NDArray[np.int64], pad_id: int) -> npt.NDArray[np.int64]:
         """The ids of many pairs on one side as a rectangle, filled up on the right; EOS included."""

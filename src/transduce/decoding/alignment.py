@@ -8,7 +8,7 @@ docs/translating.md has the measurements behind that choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,6 +107,19 @@ class Aligner:
         for token, some in enumerate(words_of_tokens(self.tokenizer, ids, begin, words)):
             member[token, list(some)] = 1.0
         return member
+
+
+def guided_layer(asked: int, layers: int) -> int:
+    """The decoder layer that alignments guide, from 1; 0 asks for the last but one, as Garg et al. (2019)."""
+    return asked or max(1, layers - 1)
+
+
+def trained_layer(training: Mapping[str, Any], layers: int) -> int:
+    """The decoder layer that was trained to align, by a model's ``training``; 0 where none was."""
+    recipe = training.get("recipe")
+    if not isinstance(recipe, dict) or not recipe.get("data", {}).get("alignments"):
+        return 0
+    return guided_layer(int(recipe.get("training", {}).get("guided_layer", 0)), layers)
 
 
 def mutual_links(weights: Weights) -> Links:

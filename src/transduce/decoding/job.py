@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from transduce.decoding.alignment import Aligner
+from transduce.decoding.alignment import Aligner, trained_layer
 from transduce.decoding.asked import Asked, Asker, Wishes, check_sampling, with_what_is_lacking
 from transduce.decoding.batches import batches_by_rows
 from transduce.decoding.confidence import with_word_confidences
@@ -129,5 +129,9 @@ class Job:
 
 
 def aligner_of(searcher: Searcher, layer: int = 0) -> Aligner:
-    """What reads word alignments from the attention of all decoder layers, or of one (from 1)."""
+    """What reads word alignments from the attention of one decoder layer (from 1).
+
+    0 is the layer that was trained to align, or, where none was, the mean of all.
+    """
+    layer = layer or trained_layer(searcher.bundles[0].training, searcher.config.decoder_layers)
     return Aligner(searcher.model, searcher.tokenizer, layer, searcher.batch_tokens)

@@ -26,6 +26,7 @@ from transduce.training.compiled import compiled
 from transduce.training.distributed import Workers
 from transduce.training.finish import finish
 from transduce.training.folder import check_space, clear_leftovers, disk_error, locked, make_room
+from transduce.training.guided import guided
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
 from transduce.training.pace import pace
@@ -150,7 +151,7 @@ class Run:
                 ),
             ),
         )
-        trainer.varied = varied(data, model, self.config, self.workers, say)
+        self._shape(trainer, data, model)
         if self.settings.data.later_weights:
             trainer.weights = ChangingWeights(self.settings.data)
         trainer.basis = basis(self.folder / "data", data.tokenizer, self.settings, batching.blocks)
@@ -171,6 +172,11 @@ class Run:
             lambda: finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         )
         return TrainingResult(self.folder, reason, p.step, p.seconds, scores, trainer.interrupted)
+
+    def _shape(self, trainer: Trainer, data: Prepared, model: Transformer) -> None:
+        """Nothing; the trainer knows what guides the attention, and what varies from update to update."""
+        trainer.guided = guided(data, model, self.config)
+        trainer.varied = varied(data, model, self.config, self.workers, self.log.say, trainer.guided)
 
     def _prepared(
         self, origin: Start | None, checkpoints: Checkpoints, *, resume: bool, accept: bool

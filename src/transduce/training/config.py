@@ -32,8 +32,9 @@ class TrainingConfig:
     error. ``sample_source`` and ``sample_target`` draw the subwords of a side anew for each update: the share
     of merges left out with BPE (BPE-dropout), the exponent alpha with a unigram model; 0 is off.
     ``lower_case``, ``upper_case``, ``title_case`` and ``typos`` are shares of the pairs that are changed so
-    (see `transduce.data.variation`). ``deterministic`` lets only kernels run that give the same bits every
-    time.
+    (see `transduce.data.variation`). ``guided_weight`` is that of the alignment term where
+    ``data.alignments`` are given, for decoder layer ``guided_layer`` (0: the last but one).
+    ``deterministic`` lets only kernels run that give the same bits every time.
     """
 
     seed: int = 1
@@ -69,6 +70,8 @@ class TrainingConfig:
     upper_case: float = 0.0
     title_case: float = 0.0
     typos: float = 0.0
+    guided_weight: float = 0.05
+    guided_layer: int = 0
     recompute_layers: bool = False
     compile: bool = False
     threads: int = 0
@@ -141,6 +144,9 @@ class TrainingConfig:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must be above 0")
 
     def _check_shares(self) -> None:
+        for name in ("guided_weight", "guided_layer"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"training.{name} is {getattr(self, name)}; it must not be negative")
         for name in SHARES:
             if not 0.0 <= getattr(self, name) <= 1.0:
                 raise ConfigError(f"training.{name} is {getattr(self, name)}; it must lie between 0 and 1")

@@ -11,10 +11,12 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transduce.model.attention_record import recorded_weights
 from transduce.model.transformer import Transformer
 from transduce.training.compiled import CompiledLayers
 from transduce.training.config import TrainingConfig
 from transduce.training.distributed import ALONE, Workers
+from transduce.training.guided import Guide
 from transduce.training.loss import smoothed_cross_entropy
 from transduce.training.memory import out_of_memory, release
 from transduce.training.precision import precision_context
@@ -25,7 +27,8 @@ from transduce.training.sharding import whole
 class Batch:
     """Source and shifted target ids on the model's device, padded at the end.
 
-    ``seed`` is what its dropout masks are drawn from; None goes on with torch's default generator.
+    ``seed`` is what its dropout masks are drawn from; None goes on with torch's default generator. ``guide``
+    says where a layer's attention is to look, if anywhere.
     """
 
     source: Int[Tensor, "batch source"]
@@ -34,6 +37,7 @@ class Batch:
     source_tokens: int
     target_tokens: int
     seed: int | None = None
+    guide: Guide | None = None
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,13 @@ class Begun:
 def batch_loss(
     model: Transformer, batch: Batch, *, smoothing: float, scale: float
 ) -> tuple[Float[Tensor, ""], Float[Tensor, ""]]:
-    """The smoothed loss, summed over the batch's target tokens and times ``scale``, and the plain NLL."""
-    features, _ = model.features(batch.target_in, model.start(batch.source))
+    """The smoothed loss, summed over the batch's target tokens and times ``scale``, and the plain NLL.
+
+    Where the batch has a guide, its term is part of the first.
+    """
+    attention = [batch.guide.attention(model)] if batch.guide is not None else []
+    with recorded_weights(attention) as recorded:  # of no module, where nothing guides
+        features, _ = model.features(batch.target_in, model.start(batch.source))
     loss = smoothed_cross_entropy(
         features,
         model.embeddings.output,
@@ -98,7 +107,9 @@ def batch_loss(
         pad_id=model.config.pad_id,
         scale=scale,
     )
-    return loss.smoothed, loss.nll
+    if batch.guide is None:
+        return loss.smoothed, loss.nll
+    return loss.smoothed + batch.guide.loss(recorded[attention[0]]) * scale, loss.nll
 
 
 class Learner:

@@ -19,6 +19,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE as EMA_FILE
 from transduce.training.ema import MovingAverage
+from transduce.training.guided import Guided
 from transduce.training.log import RunLog
 from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import learning_rate
@@ -69,6 +70,7 @@ class Trainer:
         self.batching, self.checkpoints, self.log, self.validate = batching, checkpoints, log, validate
         self.ema = MovingAverage(self.model, config.ema) if config.ema else None
         self.progress = Progress()
+        self.guided: Guided | None = None  # where alignments guide a layer's attention
         self.varied: Varied | None = None  # where the pairs change from update to update
         self.device = str(next(self.model.parameters()).device)
         self.precision = config.precision
@@ -182,9 +184,15 @@ class Trainer:
             micro_batches,
             self.workers,
             (seed, step),
-            lambda ids: to_batch(self.shards, ids, self.model, self.device),
+            self._batch,
         )
         return batches, self.batching.tokens([micro_batches])
+
+    def _batch(self, ids: Ids) -> Batch:
+        batch = to_batch(self.shards, ids, self.model, self.device)
+        if self.guided is None:
+            return batch
+        return dataclasses.replace(batch, guide=self.guided.guide(ids.tolist()))
 
     def _tick(self, seconds: float) -> None:
         """Nothing; the clock of worker 0 is ``seconds`` on, and all know of it and of caught signals."""

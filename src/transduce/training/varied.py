@@ -18,6 +18,7 @@ from transduce.data.variation import Rows, Shares, Variation
 from transduce.model.transformer import Transformer
 from transduce.training.config import SHARES, TrainingConfig
 from transduce.training.distributed import Workers
+from transduce.training.guided import Guided
 from transduce.training.shares import parts
 from transduce.training.step import Batch
 from transduce.training.validation import rows_to_batch
@@ -33,6 +34,7 @@ class Varied:
     budget: int
     workers: Workers
     make: Make
+    guided: Guided | None = None
 
     def batches(self, update: Update, seed: int, step: int) -> tuple[list[Batch], tuple[int, int]]:
         """This worker's batches of update ``step``, and the source and target tokens of all workers.
@@ -43,7 +45,11 @@ class Varied:
         for part in parts(update, self.workers.rank, self.workers.count):
             sources, targets = self.variation.pairs(part.ids, step)
             for number, rows in enumerate(cut(sources, targets, self.budget)):
-                batch = self.make([sources[row] for row in rows], [targets[row] for row in rows])
+                some = [sources[row] for row in rows], [targets[row] for row in rows]
+                batch = self.make(*some)
+                if self.guided is not None:
+                    guide = self.guided.guide(part.ids[rows].tolist(), *some)
+                    batch = dataclasses.replace(batch, guide=guide)
                 entropy = np.random.SeedSequence((seed, step, part.micro_batch, part.piece, number))
                 masks = int(entropy.generate_state(1, np.uint64)[0])
                 found.append(dataclasses.replace(batch if part.counted else _idle(batch), seed=masks))
@@ -69,7 +75,12 @@ def longest(config: TrainingConfig, shards: TokenShards) -> int:
 
 
 def varied(
-    data: Prepared, model: Transformer, config: TrainingConfig, workers: Workers, say: Callable[[str], None]
+    data: Prepared,
+    model: Transformer,
+    config: TrainingConfig,
+    workers: Workers,
+    say: Callable[[str], None],
+    guided: Guided | None = None,
 ) -> Varied | None:
     """What makes the batches of a run whose pairs vary; None where nothing does."""
     shares = shares_of(config)
@@ -83,6 +94,7 @@ def varied(
         _budget(config),
         workers,
         lambda sources, targets: rows_to_batch(sources, targets, model, device),
+        guided,
     )
 
 
@@ -110,5 +122,9 @@ def _idle(batch: Batch) -> Batch:
 
 def _first_row(batch: Batch) -> Batch:
     return dataclasses.replace(
-        batch, source=batch.source[:1], target_in=batch.target_in[:1], target_out=batch.target_out[:1]
+        batch,
+        source=batch.source[:1],
+        target_in=batch.target_in[:1],
+        target_out=batch.target_out[:1],
+        guide=None,
     )

@@ -21,6 +21,9 @@ class Pair(NamedTuple):
     languages: str = ""
     """Source:target, e.g. en:de, where the corpus is labelled; see `transduce.data.tags`."""
     domain: str = ""
+    alignment: str = ""
+    """Which of its words belong together, as 0-0 1-2, from line ``line`` of ``alignment_file``."""
+    alignment_file: str = ""
 
     @property
     def to(self) -> str:
