@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+from collections.abc import Generator
 from typing import Any
 
 import pytest
@@ -13,13 +14,19 @@ from hypothesis import strategies as st
 from table_models import EOS, START, Prefixes, start, step_of
 from torch import Tensor
 
-from tiny_translator import Echo, sentences, tiny_bundle
+from tiny_translator import Echo, sentences, tiny_bundle, tokenizer
+from transduce.data.tokenizer import EOS_ID
 from transduce.decoding.back_trace import back_trace
 from transduce.decoding.beam_search import beam_search, beam_search_steps
 from transduce.decoding.config import SearchOptions
 from transduce.decoding.glossary import Entry, Glossary
+from transduce.decoding.hypothesis import Hypothesis
+from transduce.decoding.segmentation import Part
 from transduce.decoding.shared_prefix import SharedPrefix
+from transduce.decoding.sources import Source
+from transduce.decoding.streaming import pieces_of_line
 from transduce.decoding.terms import Term
+from transduce.decoding.translation import assemble
 from transduce.decoding.translator import Translator
 from transduce.errors import DataError, UsageError
 
@@ -218,6 +225,23 @@ def test_no_character_is_cut_and_no_space_lost_however_a_line_is_split(
     for piece in pieces[:-1] if document else pieces:
         said += piece
         assert said == said.rstrip() or not said.strip()
+
+
+def test_parts_are_joined_as_in_a_whole_output() -> None:
+    """A part without a space after it, of which the output ends in another mark."""
+    it = tokenizer()
+    source = Source("x", (Part("\u96ea\u3002", ""), Part("ab", "  "), Part("ab", "")), ((5,), (6,), (7,)))
+    outputs = [
+        Hypothesis((*it.encode(text), EOS_ID), -1.0, -1.0, False, ()) for text in ("de.", " gh ", "il")
+    ]
+
+    def tokens(output: Hypothesis) -> Generator[list[int], None, Hypothesis]:
+        yield list(output.tokens)
+        return output
+
+    whole = assemble(source, [[output] for output in outputs], it, alpha=0.6).text
+    assert whole == "de. gh  il"
+    assert "".join(pieces_of_line(source, map(tokens, outputs), it)) == whole
 
 
 def test_a_character_of_several_bytes_comes_as_a_whole() -> None:
