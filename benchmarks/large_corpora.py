@@ -42,7 +42,7 @@ def resident():
 
 
 folder, updates = sys.argv[1], int(sys.argv[2])
-before, begin = resident(), time.monotonic()
+before, begin, busy = resident(), time.monotonic(), time.process_time()
 shards = TokenShards.open(folder)
 batching = Batching(
     shards.source_lengths, shards.target_lengths, batch_tokens=25_000, micro_batch_tokens=4096, seed=1
@@ -50,7 +50,7 @@ batching = Batching(
 batching.updates_an_epoch(), batching.largest_shapes(), batching.target_tokens(1)
 first = batching.block(0, 0)
 collate(shards, first[0][0], 2)
-started = time.monotonic() - begin
+started, busy = time.monotonic() - begin, time.process_time() - busy
 peak, pairs, begin = resident(), 0, time.monotonic()
 for number in range(updates):
     for ids in first[number % len(first)]:
@@ -60,6 +60,7 @@ for number in range(updates):
     peak = {name: max(peak[name], now[name]) for name in peak}
 print(json.dumps({
     "start_seconds": round(started, 2),
+    "start_cpu_seconds": round(busy, 2),
     "blocks": batching.blocks,
     "before_mib": before["RssAnon"],
     "anonymous_mib": peak["RssAnon"],
@@ -120,7 +121,7 @@ def main() -> int:
         end="",
     )
     print(f"load {os.getloadavg()[0]:.1f} at the start; {given.updates} updates of 25,000 tokens")
-    print("pairs        shards MiB  start s  RAM MiB  (of it before)  + mapped MiB  highest  pairs/s")
+    print("pairs        shards MiB  start s  CPU s  RAM MiB  (of it before)  + mapped MiB  highest  pairs/s")
     for pairs in given.pairs:
         folder = Path(tempfile.mkdtemp(prefix="large-corpora-", dir=given.folder))
         try:
@@ -131,7 +132,8 @@ def main() -> int:
         row = {"pairs": pairs, "disk_mib": round(disk / 2**20), **json.loads(printed)}
         rows.append(row)
         print(
-            f"{pairs:<12,} {row['disk_mib']:>10,}  {row['start_seconds']:>7.2f}  {row['anonymous_mib']:>7,}  "
+            f"{pairs:<12,} {row['disk_mib']:>10,}  {row['start_seconds']:>7.2f}  "
+            f"{row['start_cpu_seconds']:>5.2f}  {row['anonymous_mib']:>7,}  "
             f"{row['before_mib']:>14,}  {row['mapped_mib']:>12,}  {row['highest_mib']:>7,}  "
             f"{row['pairs_per_second']:>7,}"
         )

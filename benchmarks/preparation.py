@@ -29,7 +29,7 @@ import sentencepiece
 from transduce.data.corpus.generator import write_corpus
 
 PREPARE = """
-import json, sys, time
+import json, resource, sys, time
 from transduce.data.config import DataConfig
 from transduce.data.prepare import prepare
 
@@ -42,7 +42,9 @@ prepared = prepare(
 )
 said.append((round(time.monotonic() - begin, 1), "done"))
 report, vocabulary = prepared.report.to_dict(), prepared.tokenizer.vocabulary
-print(json.dumps({"said": said, "report": report, "vocabulary": vocabulary}))
+used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+busy = sum(one.ru_utime + one.ru_stime for one in used)
+print(json.dumps({"said": said, "report": report, "vocabulary": vocabulary, "busy": busy}))
 """
 
 
@@ -104,6 +106,7 @@ def measured(pairs: int, workers: int, folder: Path, texts: Path) -> dict[str, A
         "pairs": pairs,
         "text_mib": round(text / 2**20),
         "seconds": round(seconds, 1),
+        "cpu_seconds": round(told["busy"], 1),
         "pairs_per_second": round(pairs / seconds),
         "peak_mib": round(peak["pss"] / 2**20),
         "peak_anonymous_mib": round(peak["anonymous"] / 2**20),
@@ -128,7 +131,7 @@ def main() -> int:
         end="",
     )
     print(f"sentencepiece {sentencepiece.__version__}, load {os.getloadavg()[0]:.1f} at the start")
-    print("pairs        seconds  pairs/s  peak MiB  (anonymous)  shards MiB  vocabulary")
+    print("pairs        seconds  CPU s  pairs/s  peak MiB  (anonymous)  shards MiB  vocabulary")
     for pairs in given.pairs:
         folder = Path(tempfile.mkdtemp(prefix="preparation-", dir=given.folder))
         try:
@@ -138,8 +141,9 @@ def main() -> int:
             shutil.rmtree(folder)
         rows.append(row)
         print(
-            f"{pairs:<12,} {row['seconds']:>7,.1f}  {row['pairs_per_second']:>7,}  {row['peak_mib']:>8,}  "
-            f"{row['peak_anonymous_mib']:>11,}  {row['disk_mib']:>10,}  {row['vocabulary']:>10,}"
+            f"{pairs:<12,} {row['seconds']:>7,.1f}  {row['cpu_seconds']:>5,.0f}  "
+            f"{row['pairs_per_second']:>7,}  {row['peak_mib']:>8,}  {row['peak_anonymous_mib']:>11,}  "
+            f"{row['disk_mib']:>10,}  {row['vocabulary']:>10,}"
         )
         for line, taken in row["steps"]:
             print(f"    {taken:>8.1f} s  {line}")
