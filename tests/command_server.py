@@ -27,7 +27,7 @@ def serve(path: str) -> None:
     import transduce.training.run  # noqa: F401
 
     with contextlib.suppress(ImportError):
-        import openvino  # noqa: F401
+        import transduce.decoding.quiet_openvino  # noqa: F401
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the forks ended
     listener = socket.socket(socket.AF_UNIX)

@@ -246,3 +246,28 @@ def test_a_side_file_on_its_own_when_the_output_is_a_pipe(capfd: Any) -> None:
     assert clean("in.tsv", "--output", "-", "--to", "tsv", "--dropped", "why.jsonl.zst") == 0
     assert capfd.readouterr().out == "".join(f"{row}\n" for row in KEPT)
     assert Path("why.jsonl.zst").read_bytes().startswith(b"\x28\xb5\x2f\xfd")
+
+
+@pytest.mark.parametrize(
+    "report", ["in.tsv", "out.tsv", "out.tsv.dropped.jsonl", "./out.tsv", "nowhere/r.json", "."]
+)
+def test_a_report_replaces_nothing(report: str, capsys: Any) -> None:
+    before = Path("in.tsv").read_bytes()
+    assert clean("in.tsv", "--output", "out.tsv", "--report", report) == 2
+    said = capsys.readouterr().err
+    assert report.removeprefix("./") in said
+    assert said.count("\n") == 1
+    assert Path("in.tsv").read_bytes() == before
+    assert [path.name for path in Path().iterdir()] == ["in.tsv"]
+
+
+def test_a_report_does_not_replace_one_side_of_a_text(capsys: Any) -> None:
+    languages = ("--source-language", "en", "--target-language", "de")
+    assert clean("in.tsv", "--output", "out", "--report", "out.de", *languages) == 2
+    assert "out.de: is read or written as well" in capsys.readouterr().err
+    assert clean("in.tsv", "--output", "out", "--dropped", "out.en", *languages) == 2
+
+
+def test_fewer_than_no_processes(capsys: Any) -> None:
+    assert main(["corpus", "clean", "in.tsv", "--output", "out.tsv", "--workers", "-1"]) == 2
+    assert "--workers is -1" in capsys.readouterr().err

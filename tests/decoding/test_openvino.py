@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from typing import Any
@@ -147,14 +148,21 @@ def test_translating_speaks_to_nobody(tmp_path: Any) -> None:
     bundle = tiny_bundle()
     save_bundle(tmp_path / "model", bundle.model, bundle.model.config, bundle.tokenizer, {})
     code = f"""
-import socket
-def refuse(*_): raise SystemExit("a connection was asked for")
+import multiprocessing.process, os, socket, subprocess, sys
+def refuse(*_, **__): raise SystemExit("a connection or a process was asked for")
 socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+# OpenVINO's telemetry sends from a process of its own, where the above would go unnoticed.
+os.fork = multiprocessing.process.BaseProcess.start = subprocess.Popen.__init__ = refuse
 from transduce import Translator
 print(Translator.load({str(tmp_path / "model")!r}, engine="openvino").translate(["a b"]) != [""])
+print("openvino" in sys.modules, [name for name in sys.modules if name.startswith("openvino_telemetry")])
 """
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert run.stdout.strip() == "True", run.stderr
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment
+    )
+    assert run.stdout.split("\n") == ["True", "True []", ""], run.stderr
+    assert not (tmp_path / "intel").exists()  # where the telemetry keeps its counts
 
 
 def test_auto_is_openvino_where_it_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:

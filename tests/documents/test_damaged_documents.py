@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from fakes import HOSTILE
 from test_office import B, body, docx, field, odt, r
-from test_subtitles import VTT, cue
+from test_subtitle_documents import VTT, cue
 from test_xliff_and_tmx import TMX, UNIT, one, two
 
 from transduce.documents.translate import FORMATS, translate_document

@@ -53,7 +53,7 @@ def files(tmp_path, monkeypatch):
 
 def test_a_model_is_scored_on_what_it_translates(shouting, files):
     result = evaluate("model", "in.en", "ref.de", beam=2, alpha=1.0, device="cpu")
-    options = {"beam": 2, "alpha": 1.0, "shortlist": False}
+    options = {"beam": 2, "alpha": 1.0, "shortlist": False, "to": "", "domain": ""}
     assert shouting == [("load", "model", "cpu"), ("translate", 2, options)]
     assert result.hypotheses == ["ONE TWO THREE FOUR", "FIVE\u2028SIX SEVEN EIGHT NINE"]
     assert result.scores == score(result.hypotheses, ["ONE TWO THREE FOUR", "FIVE\u2028SIX SEVEN EIGHT ten"])
@@ -70,7 +70,11 @@ def test_the_recipe_is_one_line_that_can_be_repeated(shouting, files):
     assert f"Transduce {transduce.__version__}" in facts
     assert any(fact.startswith("sacreBLEU nrefs:1|case:mixed") for fact in facts)
     assert " --alpha 0.6 --shortlist | " in evaluate("m", "in.en", "ref.de", shortlist=True).recipe
-    assert shouting[-1] == ("translate", 2, {"beam": 4, "alpha": 0.6, "shortlist": True})
+    assert shouting[-1] == (
+        "translate",
+        2,
+        {"beam": 4, "alpha": 0.6, "shortlist": True, "to": "", "domain": ""},
+    )
     with pytest.raises(ConfigError, match=r"'evaluation\.beams'; did you mean 'evaluation\.beam'"):
         evaluate("m", "in.en", "ref.de", beams=2)
 

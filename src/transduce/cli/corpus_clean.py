@@ -15,6 +15,7 @@ from transduce.errors import ConfigError, UsageError
 if TYPE_CHECKING:
     from transduce.data.cleaning.config import CleaningConfig
     from transduce.data.cleaning.scores import ByScore
+    from transduce.data.conversion import Inputs
 
 
 def clean(  # noqa: PLR0913 - a command's parameters are its flags
@@ -63,6 +64,10 @@ def clean(  # noqa: PLR0913 - a command's parameters are its flags
 
     filters = Filters(_config(assignments or []), source_language, target_language)
     inputs = inputs_of(files, source, target, source_language, target_language, kind)
+    if workers < 0:
+        raise UsageError(f"--workers is {workers}; use 1 or more, or 0 for one on each usable core")
+    if report is not None:
+        _check_report(report, inputs, output, to, dropped)
     by_score = _by_score(score, score_back, max_score, best_share, device)
     with Progress("-", "cleaned", quiet=False) as progress:
         found = clean_files(
@@ -79,6 +84,17 @@ def clean(  # noqa: PLR0913 - a command's parameters are its flags
         write_json(report, found.to_dict())
     for line in found.lines():
         print(line, file=sys.stderr)
+
+
+def _check_report(report: Path, inputs: Inputs, output: str, kind: str, dropped: str) -> None:
+    """Nothing; what could not be written at the end is refused before the work begins."""
+    from transduce.cli.writing import check_output
+    from transduce.data.cleaning.clean import check_free_name, dropped_name
+
+    check_output(str(report))
+    check_free_name(str(report), inputs, output, kind, what="the report")
+    if report.resolve() == Path(dropped or dropped_name(output)).resolve():
+        raise UsageError(f"{report}: the dropped pairs go there; name another file for the report")
 
 
 def _config(assignments: list[str]) -> CleaningConfig:

@@ -81,15 +81,20 @@ def convert(inputs: Inputs, output: Name, *, kind: str = "") -> Converted:
 
 def check_outputs(inputs: Inputs, outputs: Sequence[Name], kind: str) -> None:
     """Nothing; UsageError where one of the outputs is an input, or of no format that can be written."""
+    for name in written_names(inputs, outputs, kind):
+        if any(same_file(name, read) for read in inputs.files()):
+            raise UsageError(f"{name}: is read as well; name another output")
+
+
+def written_names(inputs: Inputs, outputs: Sequence[Name], kind: str) -> list[Name]:
+    """The files that the outputs will be; UsageError for a format that cannot be written."""
     names: list[Name] = []
     for output in outputs:
         if output_format(output, kind) == TEXT and inputs.wanted.both:
             names += text_names(output, inputs.wanted)
         else:
             names.append(output)
-    for name in names:
-        if any(same_file(name, read) for read in inputs.files()):
-            raise UsageError(f"{name}: is read as well; name another output")
+    return names
 
 
 def peeked(pairs: Iterator[Pair]) -> tuple[Pair | None, Iterator[Pair]]:

@@ -13,7 +13,6 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-import openvino
 import torch
 from jaxtyping import Int
 from torch import Tensor
@@ -21,6 +20,7 @@ from torch import Tensor
 from transduce.decoding.candidates import Scored
 from transduce.decoding.choice import Choice
 from transduce.decoding.openvino_graph import Graphs
+from transduce.decoding.quiet_openvino import openvino
 from transduce.model.positional_encoding import PositionalEncoding, sinusoids
 from transduce.model.transformer import Transformer
 

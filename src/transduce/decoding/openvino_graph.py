@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import openvino
-from openvino import PartialShape, Type, opset13
 
 from transduce.decoding.candidates import BLOCK
+from transduce.decoding.quiet_openvino import PartialShape, Type, openvino, opset13
 from transduce.model.transformer import Transformer
 
 

@@ -10,6 +10,14 @@ _MARKS = (
     re.compile(r"(?<![\w/.-])_(?=[^\W_])"),
 )
 _LONGEST = 60
+# An address or a query, in which & stands between values.
+_ADDRESS = re.compile(r"\S*(?:://|www\.|\?\w+=|&\w+=|\w@\w)\S*|\S*\?\S*=\S*")
+# What a mark must not be put into: tags, entities, addresses and the placeholders of C, Python and ICU.
+_WHOLE = (
+    r"<[^<>]*>|&#?\w+;|\S*(?:://|www\.|\w@\w)\S*|\{[^{}]*\}|\$\w+"
+    r"|%(?:\d+\$|\(\w+\))?[-+ #0']*\d*(?:\.\d+)?(?:hh|ll|[hljztL])?[A-Za-z]"
+)
+_LETTER = re.compile(rf"{_WHOLE}|[^\W_]")
 
 
 def without_accelerator(text: str) -> tuple[str, str, str]:
@@ -20,7 +28,12 @@ def without_accelerator(text: str) -> tuple[str, str, str]:
     if len(text) > _LONGEST:
         return text, "", ""
     for pattern in _MARKS:
-        found = list(pattern.finditer(text))
+        addresses = [match.span() for match in _ADDRESS.finditer(text)]
+        found = [
+            match
+            for match in pattern.finditer(text)
+            if not any(begin < match.start() < end for begin, end in addresses)
+        ]
         at = found[0].start() if found else -1
         if len(found) == 1 and text.count(text[at]) == 1 and not re.match(r"&#?\w+;", text[at:]):
             return text[:at] + text[at + 1 :], text[at], text[at + 1]
@@ -34,7 +47,7 @@ def with_accelerator(output: str, mark: str, letter: str) -> str:
     """
     if not mark:
         return output
-    plain = [match.start() for match in re.finditer(r"<[^<>]*>|[^\W_]", output) if match.group()[0] != "<"]
+    plain = [match.start() for match in _LETTER.finditer(output) if len(match.group()) == 1]
     same = [at for at in plain if output[at].lower() == letter.lower()]
     starts = [at for at in same if not at or not output[at - 1].isalnum()]
     latin = [at for at in plain if output[at].isascii()]

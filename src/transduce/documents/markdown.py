@@ -152,4 +152,12 @@ def _filled(segment: Segment, width: int, prefix: str, outputs: Sequence[str], r
     if not width:
         return without_block_start(segment.filled(outputs[0], raw))
     held = segment.filled(outputs[0], lambda begin, end: raw(begin, end).translate(_HOLD))
-    return prefix.join(without_block_start(line) for line in broken(held, width).split("\n")).translate(_FREE)
+    lines: list[str] = []
+    for line in broken(held, width).split("\n"):
+        if lines and line.startswith(
+            "<"
+        ):  # a comment or a block's tag at a line's begin would end the paragraph
+            lines[-1] += f" {line}"
+        else:
+            lines.append(line)
+    return prefix.join(map(without_block_start, lines)).translate(_FREE)

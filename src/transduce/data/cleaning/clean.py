@@ -14,7 +14,7 @@ from transduce.data.cleaning.filters import Filters
 from transduce.data.cleaning.report import CleaningReport
 from transduce.data.cleaning.scores import ByScore
 from transduce.data.cleaning.verdict import Verdict
-from transduce.data.conversion import Inputs, check_outputs, languages_of, peeked
+from transduce.data.conversion import Inputs, check_outputs, languages_of, peeked, written_names
 from transduce.data.crew import ALONE, Crew
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.tally import Tally
@@ -68,8 +68,7 @@ def clean(
     dropped = str(dropped) or dropped_name(output)
     as_line = dropped_format(dropped)
     check_outputs(inputs, [output], kind)
-    if any(same_file(dropped, name) for name in (*inputs.files(), output)):
-        raise UsageError(f"{dropped}: is read or written as well; name another file for the dropped pairs")
+    check_free_name(dropped, inputs, output, kind, what="the dropped pairs")
     if by_score is not None and by_score.share is not None and "-" in inputs.files():
         raise UsageError(
             "standard input can be read once only, and the best share is known when all was read; name a file"
@@ -92,6 +91,13 @@ def clean(
         write_pairs(kept, output, languages, tally, kind)
     report.notes += tally.lines()
     return report
+
+
+def check_free_name(path: str, inputs: Inputs, output: str | Path, kind: str, *, what: str) -> None:
+    """Nothing; UsageError where ``path`` is one of the inputs, or of the files that the output will be."""
+    written = {Path(name).resolve() for name in (*written_names(inputs, [output], kind), output)}
+    if Path(path).resolve() in written or any(same_file(path, name) for name in inputs.files()):
+        raise UsageError(f"{path}: is read or written as well; name another file for {what}")
 
 
 def dropped_name(output: str | Path) -> str:
