@@ -24,7 +24,7 @@ def serve(path: str) -> None:
     import transduce.cli.main
     import transduce.decoding.translator
     import transduce.evaluation.evaluate
-    import transduce.training.run  # noqa: F401
+    import transduce.training.run
 
     with contextlib.suppress(ImportError):
         import transduce.decoding.quiet_openvino  # noqa: F401

@@ -14,6 +14,7 @@ from transduce import Transformer, Translator, train
 calls = (
     lambda: train(sys.argv[1], source=3, target="x"),
     lambda: Translator(tiny_bundle()).translate(["a", 3]),
+    lambda: Translator(tiny_bundle()).translate(text for text in ["a", "b"]),
     lambda: Transformer(None),
     lambda: Translator(tiny_bundle()).score(["ab"]),
     lambda: Translator(tiny_bundle()).score([("a", "b"), ("a", 3)]),
@@ -37,6 +38,7 @@ def test_each_is_refused_with_what_was_expected(tmp_path: Path) -> None:
     assert done.stdout.splitlines() == [
         "UsageError: source is 3; it must be the name of a file, or a list of names",
         "UsageError: line 2 is 3, not a string; translate takes a list of strings",
+        "UsageError: translate takes a list of lines and got a generator; write translate(list(...))",
         "TypeError: a Transformer is made of a ModelConfig, not None; see ModelConfig.named",
         "UsageError: pair 1 is 'ab'; score takes a list of (source, target)",
         "UsageError: pair 2 is ('a', 3); score takes a list of (source, target)",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.languages import Tags
@@ -28,10 +29,14 @@ class Source:
     trail: str = ""
 
 
-def check_texts(texts: Sequence[str], first_line: int) -> None:
+def check_texts(texts: Any, first_line: int) -> None:
     """Nothing; raises UsageError, naming the line, for what is no list of strings."""
     if isinstance(texts, str):
         raise UsageError("translate takes a list of lines and got one string; write translate([text])")
+    if not isinstance(texts, Sequence):
+        raise UsageError(
+            f"translate takes a list of lines and got a {type(texts).__name__}; write translate(list(...))"
+        )
     for number, text in enumerate(texts, first_line):
         if not isinstance(text, str):
             raise UsageError(f"line {number} is {text!r}, not a string; translate takes a list of strings")
