@@ -29,7 +29,7 @@ FORMATS = {
     "po": ".po", "sgm": ".sgm", "wmt-xml": ".xml",
 }  # fmt: skip
 XML = ("tmx", "xliff", "wmt-xml")
-SHARED = Path("/work/shared/data/multi30k")
+SHARED = Path(__file__).parents[4] / "shared" / "data" / "multi30k"
 CATALOG = Path("/usr/share/locale/de/LC_MESSAGES")
 anything = st.text(st.characters(codec="utf-8"), max_size=12) | st.sampled_from(
     [
