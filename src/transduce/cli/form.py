@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from transduce.errors import UsageError
 
@@ -45,6 +47,18 @@ class Form:
         if self.paragraphs and not self.document:
             raise UsageError("--paragraphs joins the lines of a document: add --document")
         self._check_modes()
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Nothing; UsageError for options that are wrong, or that this form has no use for."""
+        from transduce.decoding.config import TranslationOptions
+        from transduce.decoding.next_words import check_next_words
+        from transduce.decoding.streaming import check_streamed
+
+        chosen = TranslationOptions.from_mapping(options)
+        if self.stream:
+            check_streamed(chosen)
+        if self.alternatives:
+            check_next_words(self.alternatives, chosen)
 
     def _check_modes(self) -> None:
         """Nothing; UsageError where a way to translate meets a flag that it has no use for."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-from collections.abc import Mapping
 from typing import Annotated, Any
 
 import typer
@@ -224,7 +223,7 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         "domain": domain,
         "shortlist": shortlist,
     }
-    check_options(options, form)  # a wrong option is said before the model is loaded
+    form.check_options(options)  # a wrong option is said before the model is loaded
     prefixes = Beside(prefix_file, input_file, "--prefix-file")
     terms = (
         None
@@ -289,16 +288,3 @@ def write_all(
             files.done(chunk, beside)
             progress.finished(len(chunk))
         prefixes.finish()
-
-
-def check_options(options: Mapping[str, Any], form: Form) -> None:
-    """Nothing; UsageError for options that are wrong, or that the form of the output has no use for."""
-    from transduce.decoding.config import TranslationOptions
-    from transduce.decoding.next_words import check_next_words
-    from transduce.decoding.streaming import check_streamed
-
-    chosen = TranslationOptions.from_mapping(options)
-    if form.stream:
-        check_streamed(chosen)
-    if form.alternatives:
-        check_next_words(form.alternatives, chosen)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import signal
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -20,6 +19,8 @@ from transduce.training.config import TrainingConfig
 from transduce.training.ema import FILE as EMA_FILE
 from transduce.training.ema import MovingAverage
 from transduce.training.guided import Guided
+from transduce.training.judging import check_divergence, judge
+from transduce.training.limits import share_done, why_over
 from transduce.training.log import RunLog
 from transduce.training.memory import out_of_memory
 from transduce.training.optimizer import learning_rate
@@ -28,8 +29,6 @@ from transduce.training.report import (
     Window,
     train_line,
     train_values,
-    validation_lines,
-    validation_values,
 )
 from transduce.training.shares import own_batches
 from transduce.training.signals import stop_signals
@@ -39,8 +38,6 @@ from transduce.training.underway import Queue, Underway
 from transduce.training.validation import Validation, to_batch
 from transduce.training.varied import Varied
 
-# Guessing blindly costs ln V, about 10; no model that learns is ever this much worse.
-DIVERGED = 50.0
 # With save_every = 0 a run is saved at each fiftieth and validated at each tenth of its length.
 AUTOMATIC_SAVES, AUTOMATIC_VALIDATIONS = 50, 10
 
@@ -232,30 +229,11 @@ class Trainer:
 
     def done(self) -> float:
         """The share of the run that is over, by whichever of its limits comes first; 0 where it has none."""
-        p, c = self.progress, self.config
-        shares = [
-            p.step / c.max_steps if c.max_steps else 0.0,
-            p.seconds / 60 / c.max_minutes if c.max_minutes else 0.0,
-        ]
-        if c.max_epochs:
-            shares.append(p.target_tokens / self._all_tokens)
-        return max(shares)
+        return share_done(self.progress, self.config, self._all_tokens)
 
     def over(self) -> str | None:
         """Why the run is at its end, as a phrase; None while it is not."""
-        p, c = self.progress, self.config
-        if self.interrupted is not None:
-            return f"stopped by {signal.Signals(self.interrupted).name}"
-        if c.max_steps and p.step >= c.max_steps:
-            beyond = f", more than max_steps = {c.max_steps:,}" if p.step > c.max_steps else ""
-            return f"{p.step:,} updates are done{beyond}"
-        if c.max_epochs and p.epoch >= c.max_epochs:
-            return f"{c.max_epochs:,} epochs are done"
-        if c.max_minutes and p.seconds >= c.max_minutes * 60:
-            return f"{c.max_minutes:g} minutes are over"
-        if c.patience and p.without_better >= c.patience:
-            return f"no better {c.metric} in {c.patience} validations"
-        return None
+        return why_over(self.progress, self.config, self.interrupted)
 
     def _validate_and_save(self, *, final: bool = False) -> bool:
         """Whether there was anything to do."""
@@ -274,7 +252,7 @@ class Trainer:
                 p.validated_at = p.step
                 with nullcontext() if self.ema is None else self.ema.in_place():
                     scores = self.validate()
-                better = self._judge(scores)
+                better = judge(scores, p, c, self.log)
         # A checkpoint that only a signal brought about becomes one of the run's own if it would have been.
         again = better or (self.passing and not stopped)
         if (save or better) and (p.step != self._saved_at or again):
@@ -301,30 +279,10 @@ class Trainer:
         self._saved_at, self.passing = p.step, passing
         self.checkpoints.prune(int(p.best["step"]) if p.best else None)
 
-    def _judge(self, scores: Validation) -> bool:
-        p, c = self.progress, self.config
-        value = scores.value(c.metric)
-        # By today's metric: that of a run may change when it goes on.
-        best = Validation(signature="", samples=(), **p.best["scores"]).value(c.metric) if p.best else None
-        better = value is not None and (best is None or value > best)
-        if better:
-            measured = {"loss": scores.loss, "bleu": scores.bleu, "chrf": scores.chrf}
-            p.best, p.without_better = {"step": p.step, "scores": measured}, 0
-        elif p.earlier + p.step > c.warmup:  # a young model's loss may stand still; no reason to stop
-            p.without_better += 1
-        self.log.write("validation", validation_values(p, scores))
-        for line in validation_lines(p, scores, better=better):
-            self.log.say(line)
-        return better
-
     def _report(self, rate: float) -> None:
         if not self._window.updates:  # all were skipped, and each of them was said
             return
-        if self._window.loss > DIVERGED:
-            raise TrainingError(
-                f"training diverged at step {self.progress.step}: the loss is {self._window.loss:.3g}; "
-                f"lower training.rate and start anew (last checkpoint: {self.checkpoints.newest() or 'none'})"
-            )
+        check_divergence(self._window, self.progress.step, self.checkpoints.newest)
         self.log.write("train", train_values(self.progress, self._window, rate))
         if not self.log.live:
             self.log.say(train_line(self.progress, self._window, rate, self.done()))
