@@ -124,17 +124,17 @@ def files(tmp_path: Path) -> dict[str, str]:
 
 
 def test_all_learn_from_the_same_batches(files: dict[str, str], tmp_path: Path, monkeypatch: Any) -> None:
-    from transduce.baselines import comparison
+    from transduce.training import bare
 
     seen: dict[str, list[Any]] = {}
-    real = comparison.update
+    real = bare.update
 
     def noted(model: Transformer, optimizer: Any, batches: Any, config: Any, **named: Any) -> Any:
         kept = seen.setdefault(type(model).__name__, [])
         kept.append([batch.source.tolist() for batch in batches])
         return real(model, optimizer, batches, config, **named)
 
-    monkeypatch.setattr(comparison, "update", noted)
+    monkeypatch.setattr(bare, "update", noted)
     data = DataConfig(
         source=(files["train_s"],),
         target=(files["train_t"],),

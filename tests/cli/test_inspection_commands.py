@@ -143,7 +143,7 @@ def test_pictures_of_positions(model: str, name: str) -> None:
         (
             ["heads", "M", "--source", "in", "--target", "out", "--alignments", "in"],
             1,
-            "is no link; expected",
+            "is no link; write source-target",
         ),
         (["heads", "M", "--source", "none", "--target", "out"], 1, "none"),
         (["heads", "M", "--source", "in", "--target", "out", "--pairs", "-1"], 2, "--pairs is -1"),
@@ -157,7 +157,7 @@ def test_pictures_of_positions(model: str, name: str) -> None:
         (["prune", "M", "--source", "in", "--target", "out", "--heads", "2", "--curve"], 2, "needs --output"),
         (["prune", "M", "--source", "in", "--target", "out", "--curve", "--by", "x"], 2, "--by x"),
         (["positions", "M", "--length", "5"], 2, "--length is 5; use more than 20"),
-        (["positions", "M", "--output", "a.txt"], 2, "use .png or .svg"),
+        (["positions", "M", "--output", "a.txt"], 2, "end its name in .png or .svg"),
         (["neighbours", "M", ""], 1, "no subwords"),
         (["neighbours", "M", "a", "--count", "0"], 2, "count is 0"),
         (["tree", "M", "--source", ""], 2, "--source is empty"),

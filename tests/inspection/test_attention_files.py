@@ -14,8 +14,8 @@ import torch
 
 from tiny_translator import tiny_bundle
 from transduce.errors import UsageError
-from transduce.inspection.attention_files import KINDS, attention_page, labels, page_data, write_attention
-from transduce.inspection.attention_maps import AttentionMaps, attention_maps
+from transduce.inspection.attention_files import attention_page, labels, page_data, write_attention
+from transduce.inspection.attention_maps import KINDS, AttentionMaps, attention_maps
 
 
 @pytest.fixture(scope="module")

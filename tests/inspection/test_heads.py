@@ -13,13 +13,13 @@ from torch import Tensor, nn
 
 from tiny_translator import sentences, tiny_bundle
 from transduce.bundle import Bundle, load_bundle, save_bundle
+from transduce.cli.heads import bleu
 from transduce.decoding.translator import Translator
 from transduce.errors import DataError, UsageError
 from transduce.inspection import heads as heads_module
-from transduce.inspection.attention_maps import AttentionMaps
+from transduce.inspection.attention_maps import AttentionMaps, attentions
 from transduce.inspection.head_bleu import bleu_by_masking, bleu_of_fewer_heads
 from transduce.inspection.head_importance import (
-    attentions,
     batched_pairs,
     importance_by_gradient,
     importance_by_masking,
@@ -211,7 +211,7 @@ def test_bleu_without_each_head(monkeypatch: pytest.MonkeyPatch) -> None:
         return ["nothing alike"] * len(texts) if silent else full
 
     monkeypatch.setattr(Translator, "translate", translate)
-    found = bleu_by_masking(bundle, PAIRS)
+    found = bleu_by_masking(bundle, PAIRS, score=bleu)
     assert float(found["encoder"][1, 0]) < -50
     found["encoder"][1, 0] = 0
     assert all(torch.equal(table, torch.zeros_like(table)) for table in found.values())
@@ -239,7 +239,7 @@ def test_bleu_with_fewer_heads_masks_the_least_important(monkeypatch: pytest.Mon
         return [target for _, target in PAIRS]
 
     monkeypatch.setattr(Translator, "translate", translate)
-    scores = bleu_of_fewer_heads(bundle, table, PAIRS, [0, 5, 24])
+    scores = bleu_of_fewer_heads(bundle, table, PAIRS, [0, 5, 24], score=bleu)
     assert scores == [pytest.approx(100)] * 3
     assert [len(found) for found in silent] == [0, 5, 24]
     values = {(k, layer, h): float(table[k][layer, h]) for k in table for layer in range(2) for h in range(4)}

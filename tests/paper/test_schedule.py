@@ -26,6 +26,9 @@ def test_a_picture(tmp_path: Path) -> None:
 
 
 def test_what_is_refused(capsys: Any) -> None:
-    for call, said in ((["--steps", "0"], "--steps is 0"), (["--plot", "a.txt"], "use .png or .svg")):
+    for call, said in (
+        (["--steps", "0"], "--steps is 0"),
+        (["--plot", "a.txt"], "end its name in .png or .svg"),
+    ):
         assert main(["paper", "schedule", *call]) == 2
         assert said in capsys.readouterr().err

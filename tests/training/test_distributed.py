@@ -117,3 +117,10 @@ def test_the_log_counts_what_all_workers_saw(runs: Path) -> None:
         json.loads((runs / name / "training.json").read_bytes())["target_tokens"] for name in ("one", "two")
     ]
     assert tokens[0] == tokens[1] == events(runs / "one", "start")[0]["data"]["target_tokens"]
+
+
+def test_the_model_folder_says_how_many_worked_on_it(runs: Path) -> None:
+    told = {
+        name: json.loads((runs / name / "training.json").read_bytes())["workers"] for name in ("one", "two")
+    }
+    assert told == {"one": 1, "two": 2}  # what the cost of a run is reckoned by

@@ -14,7 +14,6 @@ import torch
 from transduce.baselines.convolutional import ConvolutionalTranslator
 from transduce.baselines.recurrent import RecurrentTranslator
 from transduce.bundle import Bundle
-from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
 from transduce.data.prepare import Prepared, prepare
 from transduce.decoding.translator import Translator
@@ -22,10 +21,9 @@ from transduce.errors import UsageError
 from transduce.evaluation.scores import score
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.training.bare import updates
 from transduce.training.config import TrainingConfig
-from transduce.training.optimizer import adam, learning_rate
-from transduce.training.step import Batch, update
-from transduce.training.validation import to_batch, validation_loss
+from transduce.training.validation import validation_loss
 
 SYSTEMS: dict[str, type[Transformer]] = {
     "transformer": Transformer,
@@ -99,35 +97,20 @@ def learn(
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
     """How many updates, tokens and seconds were spent; ``model`` has learned and is in evaluation mode."""
-    lengths = data.train.source_lengths, data.train.target_lengths
-    limit = config.micro_batch_tokens or config.batch_tokens
-    batching = Batching(
-        *lengths, batch_tokens=config.batch_tokens, micro_batch_tokens=limit, seed=config.seed
-    )
-    optimizer = adam(model, config)
-    step, epoch, tokens, spent = 0, 0, 0, 0.0
-    model.train()
-    while budget.done(step, spent) < 1:
-        for ids in batching.epoch(epoch):
-            if budget.done(step, spent) >= 1:
-                break
-            begin = time.perf_counter()
-            batches: list[Batch] = [to_batch(data.train, part, model, "cpu") for part in ids]
-            rate = learning_rate(config, model.config.d_model, step + 1, budget.done(step, spent))
-            seen = update(model, optimizer, batches, config, rate=rate, precision="fp32")
-            spent += time.perf_counter() - begin
-            step, tokens = step + 1, tokens + seen.target_tokens
-            if step % config.report_every == 0:
-                perplexity = math.exp(min(20.0, seen.nll / seen.target_tokens))
-                say(f"update {step:,}, perplexity {perplexity:.2f}, {tokens / spent:,.0f} target tokens/s")
-        epoch += 1
+    tokens = 0
+    for last in updates(model, data.train, config, budget.done):
+        tokens += last.seen.target_tokens
+        if last.number % config.report_every == 0:
+            perplexity = math.exp(min(20.0, last.seen.nll / last.seen.target_tokens))
+            rate = tokens / last.seconds
+            say(f"update {last.number:,}, perplexity {perplexity:.2f}, {rate:,.0f} target tokens/s")
     model.eval()
     return {
         "parameters": model.parameter_count(),
-        "updates": step,
-        "seconds": spent,
+        "updates": last.number,
+        "seconds": last.seconds,
         "target_tokens": tokens,
-        "tokens_per_second": tokens / spent,
+        "tokens_per_second": tokens / last.seconds,
     }
 
 

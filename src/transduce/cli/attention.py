@@ -31,8 +31,8 @@ def attention(
     """Show where the heads of a model look for a sentence and its translation (Figures 3 to 5)."""
     from transduce.bundle import load_bundle
     from transduce.decoding.translator import Translator
-    from transduce.inspection.attention_files import KINDS, SUFFIXES, labels, write_attention
-    from transduce.inspection.attention_maps import attention_maps
+    from transduce.inspection.attention_files import SUFFIXES, labels, write_attention
+    from transduce.inspection.attention_maps import KINDS, attention_maps
     from transduce.inspection.render import attention_grid
 
     if kind not in KINDS:

@@ -129,7 +129,7 @@ def info(  # noqa: PLR0913 - a command's parameters are its flags
 
     inputs = inputs_of(files, source, target, source_language, target_language, kind)
     if plot is not None:
-        from transduce.data.information_plot import check_plot
+        from transduce.figures import check_plot
 
         check_plot(plot)
     known = None

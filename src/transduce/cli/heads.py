@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.cli.progress import Progress
 from transduce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -44,8 +45,9 @@ def heads(
 
     texts, links = read_pairs(source, target, pairs, alignments)
     bundle = load_bundle(model)
-    statistics = head_statistics(bundle, texts, links)
-    extra = _importance(bundle, texts, importance)
+    with Progress("-", "looked at", quiet=False, unit="pairs", total=len(texts)) as progress:
+        statistics = head_statistics(bundle, texts, links, progress=progress.within_chunk)
+    extra = {} if importance == "none" else importance_of(bundle, texts, importance)
     found: dict[str, list[dict[str, Any]]] = {}
     for kind, of in statistics.items():
         found[kind] = of.rows()
@@ -67,6 +69,7 @@ def read_pairs(
 
     from transduce.data.formats.text_pair import read_text_pair
     from transduce.data.lines import read_lines
+    from transduce.data.links import read_link
 
     if count < 0:
         raise UsageError(f"--pairs is {count}; use 1 or more, or 0 for all")
@@ -82,49 +85,49 @@ def read_pairs(
         raise DataError(
             f"{alignments} has {len(lines)} lines, but {len(read)} pairs were read; one line a pair"
         )
-    return texts, [_links(alignments, i + 1, lines[i]) for i in kept]
+    return texts, [[read_link(item, f"{alignments}:{i + 1}") for item in lines[i].split()] for i in kept]
 
 
-def _links(path: str, line: int, text: str) -> list[tuple[int, int]]:
-    found = []
-    for word in text.split():
-        one, dash, other = word.partition("-")
-        if not (dash and one.isdecimal() and other.isdecimal()):
-            raise DataError(
-                f"{path}:{line}: {word!r} is no link; expected source-target word numbers, e.g. 0-0 1-2"
-            )
-        found.append((int(one), int(other)))
-    return found
-
-
-def _importance(bundle: Bundle, texts: Sequence[tuple[str, str]], by: str) -> dict[str, dict[str, Any]]:
+def importance_of(bundle: Bundle, texts: Sequence[tuple[str, str]], by: str) -> dict[str, dict[str, Any]]:
+    """Tables of importance by what they measure: gradient, or loss, or loss and bleu."""
     from transduce.inspection import head_importance
 
-    if by == "none":
-        return {}
     data = head_importance.batched_pairs(bundle, texts)
     if by == "gradient":
         return {"gradient": head_importance.importance_by_gradient(bundle.model, data)}
-    found = {"loss": head_importance.importance_by_masking(bundle.model, data)}
+    config = bundle.model.config
+    count = config.heads * (config.encoder_layers + 2 * config.decoder_layers)
+    with Progress("-", "silenced", quiet=False, unit="heads", total=count) as progress:
+        found = {
+            "loss": head_importance.importance_by_masking(bundle.model, data, progress=progress.within_chunk)
+        }
     if by == "bleu":
         from transduce.inspection.head_bleu import bleu_by_masking
 
-        found["bleu"] = bleu_by_masking(bundle, texts)
+        with Progress("-", "silenced", quiet=False, unit="heads", total=count) as progress:
+            found["bleu"] = bleu_by_masking(bundle, texts, score=bleu, progress=progress.within_chunk)
     return found
+
+
+def bleu(outputs: Sequence[str], references: Sequence[str]) -> float:
+    """sacreBLEU of the outputs."""
+    from transduce.evaluation.scores import score
+
+    return score(outputs, references, ter=False).bleu
 
 
 def describe(found: dict[str, list[dict[str, Any]]]) -> str:
     """One table a kind of attention, one line a head."""
-    from transduce.inspection.heads import names
+    from transduce.inspection.heads import NAMES
 
     lines: list[str] = []
-    for kind, name in names().items():
+    for kind, name in NAMES.items():
         rows = found[kind]
         columns = [column for column in rows[0] if column not in ("layer", "head")]
         widths = [max(9, len(column)) for column in columns]
         head = "".join(f"{column:>{width + 1}}" for column, width in zip(columns, widths, strict=True))
-        lines += ["" if lines else None, name, f"layer head{head}"]  # type: ignore[list-item]
+        lines += [*([""] if lines else []), name, f"layer head{head}"]
         for row in rows:
             cells = "".join(f"{row[c]:>{width + 1}.3f}" for c, width in zip(columns, widths, strict=True))
             lines.append(f"{row['layer']:>5} {row['head']:>4}{cells}")
-    return "\n".join(line for line in lines if line is not None)
+    return "\n".join(lines)

@@ -13,6 +13,7 @@ from transduce.cli.baselines import baselines, norms, table2
 from transduce.cli.paper_runs import table3, table4
 from transduce.cli.writing import write_figures
 from transduce.errors import UsageError
+from transduce.figures import check_plot
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
@@ -62,19 +63,20 @@ def table1(
         raise UsageError(
             "--widths, -d and -n: widths must be multiples of 8 (there are 8 heads), n at least 8"
         )
-    _check_plot(plot)
+    if plot is not None:
+        check_plot(plot)
     from transduce import machine
     from transduce.cli.progress import Progress
     from transduce.inspection.layer_costs import table_1
 
     machine.tune_allocator()
     machine.set_threads(threads)
-    with Progress("-", "sizes measured", quiet=False) as progress:
+    with Progress("-", "measured", quiet=False, unit="sizes") as progress:
         rows = table_1(over_n, over_d, d=d, n=n, seconds=seconds, progress=progress.within_chunk)
     print(describe_table1(rows, n, d))
     write_figures(json_file, {"n": n, "d": d, "rows": rows})
     if plot is not None:
-        from transduce.inspection.pictures import plot_table_1
+        from transduce.inspection.layer_plot import plot_table_1
 
         plot_table_1(rows, plot)
         print(f"{plot}: times over n and d", file=sys.stderr)
@@ -128,14 +130,15 @@ def schedule(
 
     if steps < 1:
         raise UsageError(f"--steps is {steps}; use 1 or more")
-    _check_plot(plot)
+    if plot is not None:
+        check_plot(plot)
     pairs = [(d, w) for d in _sizes(widths, "--widths") for w in _sizes(warmups, "--warmups")]
     print(f"{'d_model':>8}{'warm-up':>9}{'peak':>12}{'at update 1':>14}{f'at {steps:,}':>14}")
     for d, warmup in pairs:
         rates = [paper_rate(step, d, warmup) for step in (warmup, 1, steps)]
         print(f"{d:>8}{warmup:>9}{rates[0]:>12.4e}{rates[1]:>14.4e}{rates[2]:>14.4e}")
     if plot is not None:
-        from transduce.inspection.pictures import plot_curves
+        from transduce.figures import plot_lines
 
         at = sorted({1, *range(1, steps + 1, max(1, steps // 400)), *(w for _, w in pairs if w <= steps)})
         curves = {
@@ -145,10 +148,5 @@ def schedule(
             )
             for d, w in pairs
         }
-        plot_curves(curves, plot, x="update", y="learning rate")
+        plot_lines(curves, plot, x="update", y="learning rate")
         print(f"{plot}: {len(pairs)} schedules", file=sys.stderr)
-
-
-def _check_plot(path: Path | None) -> None:
-    if path is not None and path.suffix not in (".png", ".svg"):
-        raise UsageError(f"{path}: the suffix says the format; use .png or .svg")

@@ -110,7 +110,7 @@ def table4(
         resume = (output / "settings.json").exists()
         learn(output, source=one, target=other, preset=preset, settings=settings, resume=resume)
     translator = Translator.load(output)
-    with Progress("-", "sentences parsed", quiet=False) as progress:
+    with Progress("-", "parsed", quiet=False, unit="sentences", total=len(gold)) as progress:
         sentences = [parsing.words_of(tree) for tree in gold]
         found, mended = parsing.parse(translator.translate, sentences, progress=progress.within_chunk)
     scores = bracket_scores(gold, found)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from transduce.errors import UsageError
+from transduce.figures import check_plot
 
 if TYPE_CHECKING:
     from transduce.inspection.positions import Positions
@@ -30,8 +31,8 @@ def positions(
     """Compare a model's positions with the paper's sinusoids: similarity by distance, linear offsets."""
     if length and length <= max(_SHOWN):
         raise UsageError(f"--length is {length}; use more than {max(_SHOWN)}, or 0")
-    if output is not None and output.suffix not in (".png", ".svg"):
-        raise UsageError(f"{output}: the suffix says the format; use .png or .svg")
+    if output is not None:
+        check_plot(output)
     from transduce.bundle import load_bundle
     from transduce.inspection.positions import model_positions
 

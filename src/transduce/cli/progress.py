@@ -12,10 +12,13 @@ REPORT_EVERY = 60.0
 
 
 class Progress:
-    """How far the run is: a bar where standard error is a terminal, else a line now and then."""
+    """How far the run is: a bar where standard error is a terminal, else a line now and then.
 
-    def __init__(self, path: str, verb: str, *, quiet: bool) -> None:
-        self.verb, self.lines, self.total, self.quiet = verb, 0, 0, quiet
+    ``total`` is for work that is no file; of a file it is counted, where the bar shows it.
+    """
+
+    def __init__(self, path: str, verb: str, *, quiet: bool, unit: str = "lines", total: int = 0) -> None:
+        self.verb, self.lines, self.total, self.quiet, self.unit = verb, 0, total, quiet, unit
         self.began = self.reported = time.monotonic()
         self.bar: Any = None
         if not quiet and sys.stderr.isatty():
@@ -30,11 +33,11 @@ class Progress:
                 progress.TextColumn(verb),
                 progress.BarColumn(),
                 progress.MofNCompleteColumn(),
-                progress.TextColumn("{task.fields[speed]:.0f} lines/s"),
+                progress.TextColumn("{task.fields[speed]}"),
                 progress.TimeRemainingColumn(),
             )
             self.bar = progress.Progress(*columns, console=Console(stderr=True), transient=True)
-            self.task = self.bar.add_task("", total=self.total or None, speed=0.0)
+            self.task = self.bar.add_task("", total=self.total or None, speed="")
 
     def __enter__(self) -> Progress:
         if self.bar is not None:
@@ -55,12 +58,15 @@ class Progress:
     def within_chunk(self, done: int, _: int) -> None:
         """Nothing; shows that ``done`` more lines than the finished chunks' are done."""
         now, lines = time.monotonic(), self.lines + done
-        speed = lines / max(now - self.began, 1e-9)
+        speed = self._rate(lines / max(now - self.began, 1e-9))
         if self.bar is not None:
             self.bar.update(self.task, completed=lines, speed=speed)
         elif not self.quiet and now - self.reported >= REPORT_EVERY:
             self.reported = now
-            self.say(f"{lines:,} lines {self.verb}, {speed:.0f} lines/s")
+            self.say(f"{lines:,} {self.unit} {self.verb}, {speed}")
+
+    def _rate(self, speed: float) -> str:
+        return f"{speed:,.0f} {self.unit}/s" if speed >= 10 else f"{speed:.2g} {self.unit}/s"
 
     def finished(self, lines: int) -> None:
         """Nothing; a chunk of so many lines is written."""

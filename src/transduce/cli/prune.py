@@ -43,24 +43,25 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
     ] = False,
 ) -> None:
     """Keep the N most important heads of every attention, or show what each N costs."""
-    _check(heads, output, by, curve or masked > 0, as_json and not curve)
+    if as_json and not curve:
+        raise UsageError("--json is for the --curve; leave it out")
+    if masked < 0:
+        raise UsageError(f"--masked is {masked}; use a step of 1 or more")
+    _check(heads, output, by, curve or masked > 0)
     from transduce.bundle import load_bundle, save_bundle
-    from transduce.cli.heads import read_pairs
-    from transduce.inspection import head_importance
+    from transduce.cli.heads import importance_of, read_pairs
+    from transduce.inspection.head_importance import batched_pairs, loss_of
     from transduce.inspection.pruning import pruned
 
     texts, _ = read_pairs(source, target, pairs)
     bundle = load_bundle(model)
-    data = head_importance.batched_pairs(bundle, texts)
-    measure = (
-        head_importance.importance_by_gradient if by == "gradient" else head_importance.importance_by_masking
-    )
-    importance = measure(bundle.model, data)
+    (importance,) = importance_of(bundle, texts, by).values()
     if output is not None:
         smaller = pruned(bundle, importance, heads)
         save_bundle(output, smaller.model, smaller.model.config, smaller.tokenizer, smaller.training)
         before, after = bundle.model.parameter_count(), smaller.model.parameter_count()
-        loss, less = (head_importance.loss_of(one.model, data) for one in (bundle, smaller))
+        data = batched_pairs(bundle, texts)
+        loss, less = (loss_of(one.model, data) for one in (bundle, smaller))
         print(
             f"{output}: {heads} of {bundle.model.config.heads} heads, {after:,} of {before:,} parameters; "
             f"loss of a target token {loss:.4f} before, {less:.4f} now; train on with `train --from`",
@@ -74,13 +75,16 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
 
 
 def _masked(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]], step: int) -> str:
+    from transduce.cli.heads import bleu
     from transduce.cli.progress import Progress
     from transduce.inspection.head_bleu import bleu_of_fewer_heads
 
     total = sum(table.numel() for table in importance.values())
     counts = range(0, total + 1, step)
-    with Progress("-", "numbers of heads scored", quiet=False) as progress:
-        scores = bleu_of_fewer_heads(bundle, importance, texts, counts, progress=progress.within_chunk)
+    with Progress("-", "scored", quiet=False, unit="numbers of heads", total=len(counts)) as progress:
+        scores = bleu_of_fewer_heads(
+            bundle, importance, texts, counts, score=bleu, progress=progress.within_chunk
+        )
     lines = [f"silenced of {total}    BLEU"]
     best = max(*scores, 1e-9)
     for count, value in zip(counts, scores, strict=True):
@@ -88,7 +92,7 @@ def _masked(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]], s
     return "\n".join(lines)
 
 
-def _check(heads: int, output: Path | None, by: str, curve: bool, lone_json: bool) -> None:
+def _check(heads: int, output: Path | None, by: str, curve: bool) -> None:
     if by not in ("gradient", "masking"):
         raise UsageError(f"--by {by}: choose gradient or masking")
     if output is None and not curve:
@@ -101,8 +105,6 @@ def _check(heads: int, output: Path | None, by: str, curve: bool, lone_json: boo
         raise UsageError(f"--heads {heads} needs --output, the folder for the smaller model")
     if output is not None and output.exists() and any(output.iterdir()):
         raise UsageError(f"{output}: exists already; choose another --output")
-    if lone_json:
-        raise UsageError("--json is for the --curve; leave it out")
 
 
 def _curve(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:

@@ -116,7 +116,7 @@ def _check(as_json: bool, curves: bool, by: str | None, plot: Path | None) -> No
 
         check_by(by)
     if plot is not None:
-        from transduce.training.curves import check_plot
+        from transduce.figures import check_plot
 
         check_plot(plot)
 

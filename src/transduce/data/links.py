@@ -68,16 +68,21 @@ def _check_over(rest: Iterator[str], file: str, lines: int) -> None:
         )
 
 
+def read_link(item: str, where: str) -> tuple[int, int]:
+    """Source and target word of ``0-0``; DataError, naming ``where``, for what is no link."""
+    one, dash, other = item.partition("-")
+    if not (dash and one.isdecimal() and other.isdecimal()):
+        raise DataError(f"{where}: {item!r} is no link; write source-target, e.g. 0-0 1-2")
+    return int(one), int(other)
+
+
 def links_of(pair: Pair) -> Links:
     """The links of the pair's words, each once; DataError, with file and line, for what is none."""
     where = f"{pair.alignment_file}:{pair.line}"
     source, target = _places(pair.source), _places(pair.target)
     found: set[tuple[int, int]] = set()
     for item in pair.alignment.split():
-        one, dash, other = item.partition("-")
-        if not (dash and one.isdecimal() and other.isdecimal()):
-            raise DataError(f"{where}: {item!r} is no link; write source-target, e.g. 0-0 1-2")
-        i, j = int(one), int(other)
+        i, j = read_link(item, where)
         if i >= len(source) or j >= len(target):
             raise DataError(
                 f"{where}: links word {i} with word {j}, but the pair has {len(source)} and {len(target)} "

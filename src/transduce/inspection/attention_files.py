@@ -15,11 +15,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transduce.errors import UsageError
+from transduce.figures import figure, write_figure
 from transduce.files import atomic_writer
-from transduce.inspection.attention_maps import AttentionMaps
-from transduce.inspection.pictures import figure, write_figure
+from transduce.inspection.attention_maps import KINDS, AttentionMaps
 
-KINDS = ("encoder", "decoder", "cross")
 SUFFIXES = (".npz", ".json", ".svg", ".png", ".html")
 _STEPS = 255
 

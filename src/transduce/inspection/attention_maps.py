@@ -11,7 +11,12 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.model.attention import MultiHeadAttention
 from transduce.model.attention_record import recorded_weights
+from transduce.model.transformer import Transformer
+
+KINDS = ("encoder", "decoder", "cross")
+"""The kinds of attention: the encoder's and the decoder's to themselves, and the decoder's to the source."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +35,23 @@ class AttentionMaps:
     target_out: tuple[str, ...]
 
 
+def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
+    """The attention modules of each of `KINDS`, layer by layer."""
+    encoder: Iterable[Any] = model.encoder.layers
+    decoder: Iterable[Any] = model.decoder.layers
+    return {
+        "encoder": [layer.self_attention for layer in encoder],
+        "decoder": [layer.self_attention for layer in decoder],
+        "cross": [layer.cross_attention for layer in decoder],
+    }
+
+
 @torch.inference_mode()
 def attention_maps(bundle: Bundle, source: str, target: str) -> AttentionMaps:
     """The attention of the model while it reads ``source`` and is given ``target``."""
     model, tokenizer = bundle.model, bundle.tokenizer
     config, device = model.config, next(model.parameters()).device
-    encoder: Iterable[Any] = model.encoder.layers
-    decoder: Iterable[Any] = model.decoder.layers
-    parts = {
-        "encoder": [layer.self_attention for layer in encoder],
-        "decoder": [layer.self_attention for layer in decoder],
-        "cross": [layer.cross_attention for layer in decoder],
-    }
+    parts = attentions(model)
     source_ids = [*tokenizer.encode(source), config.eos_id]
     target_out = [*tokenizer.encode(target), config.eos_id]
     target_in = [config.start_id, *target_out[:-1]]

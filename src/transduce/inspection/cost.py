@@ -174,7 +174,7 @@ def run_cost(model: Transformer, training: Mapping[str, Any], sustained: float) 
     source, target = training.get("source_tokens"), training.get("target_tokens")
     if not (seconds and source and target):
         return None
-    devices = int(training.get("workers", 1))
+    devices = int(training.get("workers", 1))  # what earlier versions wrote has no such entry
     return RunCost(float(seconds), devices, sustained, arithmetic_cost(model, float(source), float(target)))
 
 

@@ -10,22 +10,26 @@ from torch import Tensor
 
 from transduce.bundle import Bundle
 from transduce.decoding.translator import Translator
-from transduce.inspection.head_importance import attentions, scaled_heads, without_head
+from transduce.inspection.attention_maps import attentions
+from transduce.inspection.head_importance import scaled_heads, without_head
 from transduce.model.attention import MultiHeadAttention
 
 Table = Float[Tensor, "layers heads"]
+Score = Callable[[Sequence[str], Sequence[str]], float]
+"""BLEU of outputs and their references."""
 
 
 def bleu_by_masking(
     bundle: Bundle,
     pairs: Sequence[tuple[str, str]],
     *,
+    score: Score,
     beam: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Table]:
-    """BLEU (sacreBLEU's default) without each head less that with all; negative where the head is needed."""
+    """BLEU (what ``score`` says) without each head less that with all; negative where the head is needed."""
     translator = Translator(bundle)
-    base = _bleu(translator, pairs, beam)
+    base = _scored(translator, pairs, beam, score)
     modules = attentions(bundle.model)
     done, total = 0, sum(module.heads for group in modules.values() for module in group)
     found = {}
@@ -34,7 +38,7 @@ def bleu_by_masking(
         for layer, module in enumerate(group):
             for head in range(module.heads):
                 with scaled_heads(without_head(module, head)):
-                    table[layer, head] = _bleu(translator, pairs, beam) - base
+                    table[layer, head] = _scored(translator, pairs, beam, score) - base
                 done += 1
                 if progress is not None:
                     progress(done, total)
@@ -48,6 +52,7 @@ def bleu_of_fewer_heads(
     pairs: Sequence[tuple[str, str]],
     counts: Sequence[int],
     *,
+    score: Score,
     beam: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[float]:
@@ -70,14 +75,12 @@ def bleu_of_fewer_heads(
             module = modules[kind][layer]
             scales.setdefault(module, torch.ones(module.heads))[head] = 0.0
         with scaled_heads(scales):
-            found.append(_bleu(translator, pairs, beam))
+            found.append(_scored(translator, pairs, beam, score))
         if progress is not None:
             progress(done, len(counts))
     return found
 
 
-def _bleu(translator: Translator, pairs: Sequence[tuple[str, str]], beam: int) -> float:
-    from sacrebleu.metrics.bleu import BLEU
-
+def _scored(translator: Translator, pairs: Sequence[tuple[str, str]], beam: int, score: Score) -> float:
     outputs = translator.translate([source for source, _ in pairs], beam=beam)
-    return float(BLEU().corpus_score(outputs, [[target for _, target in pairs]]).score)
+    return score(outputs, [target for _, target in pairs])

@@ -7,9 +7,8 @@ number is taken (Michel, Levy and Neubig 2019, equation 2): one backward pass fo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -19,22 +18,12 @@ from transduce.bundle import Bundle
 from transduce.decoding.batches import batches
 from transduce.decoding.scoring import shifted
 from transduce.errors import DataError
+from transduce.inspection.attention_maps import attentions
 from transduce.model.attention import MultiHeadAttention
 from transduce.model.transformer import Transformer
 
 Table = Float[Tensor, "layers heads"]
 BATCH_TOKENS = 4096
-
-
-def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
-    """The attention modules of each kind, layer by layer."""
-    encoder: Iterable[Any] = model.encoder.layers
-    decoder: Iterable[Any] = model.decoder.layers
-    return {
-        "encoder": [layer.self_attention for layer in encoder],
-        "decoder": [layer.self_attention for layer in decoder],
-        "cross": [layer.cross_attention for layer in decoder],
-    }
 
 
 @contextmanager

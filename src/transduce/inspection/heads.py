@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,9 +13,14 @@ from transduce.bundle import Bundle
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.words import words_by_character, words_of_tokens
 from transduce.errors import DataError
-from transduce.inspection.attention_maps import AttentionMaps, attention_maps
+from transduce.inspection.attention_maps import KINDS, AttentionMaps, attention_maps
 
-KINDS = ("encoder", "decoder", "cross")
+NAMES = {
+    "encoder": "encoder self-attention",
+    "decoder": "decoder self-attention",
+    "cross": "cross-attention",
+}
+"""What the kinds of attention are called where people read them."""
 Table = Float[Tensor, "layers heads"]
 Links = Sequence[tuple[int, int]]
 
@@ -60,13 +65,13 @@ def head_statistics(
     bundle: Bundle,
     pairs: Sequence[tuple[str, str]],
     links: Sequence[Links] | None = None,
-    progress: Callable[[int], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, HeadStatistics]:
     """The statistics of the heads of each of `KINDS` over these pairs, each given to the model as it is.
 
     ``links`` are alignments of words (see `str.split`), source before target, one list for each pair.
-    ``progress`` is called with the number of finished pairs. Raises DataError where there is no pair, or a
-    link to a word that a text does not have.
+    ``progress`` is called with the numbers of finished and of all pairs. Raises DataError where there is no
+    pair, or a link to a word that a text does not have.
     """
     if not pairs:
         raise DataError("no pairs to look at; give at least one source and its translation")
@@ -86,7 +91,7 @@ def head_statistics(
             agreed = share if agreed is None else agreed + share
             linked += words
         if progress is not None:
-            progress(number + 1)
+            progress(number + 1, len(pairs))
     found = {kind: {name: value / counts[kind] for name, value in sums[kind].items()} for kind in KINDS}
     extra = None if agreed is None else agreed / max(1, linked)
     return {
@@ -142,13 +147,3 @@ def _agreement(
 
 def _words(tokenizer: Tokenizer, text: str) -> list[set[int]]:
     return words_of_tokens(tokenizer, tokenizer.encode(text), 0, words_by_character(text))
-
-
-def names(kinds: Iterable[str] = KINDS) -> dict[str, str]:
-    """What the kinds are called where people read them."""
-    called = {
-        "encoder": "encoder self-attention",
-        "decoder": "decoder self-attention",
-        "cross": "cross-attention",
-    }
-    return {kind: called[kind] for kind in kinds}

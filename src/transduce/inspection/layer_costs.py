@@ -116,6 +116,7 @@ def _row(
         "printed_steps": kind.printed_steps,
         "longest_path": longest_path(kind, reach),
         "longest_path_of": reach,
+        "path_by_formula": kind.path(n),
         "printed_path": kind.printed_path,
         "printed_exponents": {"n": kind.time_n, "d": kind.time_d},
         "operation_exponents": {

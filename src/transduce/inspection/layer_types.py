@@ -20,23 +20,18 @@ Sequence = Float[Tensor, "batch n d"]
 class SelfAttention(nn.Module):
     """Equation 1 for every head over the whole sequence, or over ``r`` positions to each side.
 
-    As Table 1 counts it, without the projections, which add 4 n d^2 multiplications to every kind of
-    attention; ``projected`` puts them in.
+    As Table 1 counts it: without the projections, which add 4 n d^2 multiplications to every kind of it.
     """
 
-    def __init__(self, d: int, *, r: int = 0, projected: bool = False) -> None:
+    def __init__(self, d: int, *, r: int = 0) -> None:
         super().__init__()
         self.r, self.heads = r, min(HEADS, d)
-        self.qkv = nn.Linear(d, 3 * d, bias=False) if projected else None
-        self.o = nn.Linear(d, d, bias=False) if projected else None
 
     def forward(self, x: Sequence) -> Sequence:
         """What the heads gather, side by side."""
-        parts = (x, x, x) if self.qkv is None else self.qkv(x).chunk(3, -1)
-        q, k, v = (part.view(*part.shape[:2], self.heads, -1).transpose(1, 2) for part in parts)
-        y = restricted_attention(q, k, v, self.r) if self.r else attention(q, k, v)
-        y = y.transpose(1, 2).flatten(2)
-        return y if self.o is None else self.o(y)
+        x = x.view(*x.shape[:2], self.heads, -1).transpose(1, 2)
+        y = restricted_attention(x, x, x, self.r) if self.r else attention(x, x, x)
+        return y.transpose(1, 2).flatten(2)
 
 
 class Recurrent(nn.Module):
@@ -85,7 +80,6 @@ class LayerType:
     printed_steps: str
     path: Callable[[int], int]
     printed_path: str
-    recurrent: bool = False
 
 
 def _constant(_: int) -> int:
@@ -109,14 +103,14 @@ LAYER_TYPES: tuple[LayerType, ...] = (
         make=lambda d, _: Recurrent(d, nn.LSTM),
         operations=lambda n, d: 16 * n * d * d,
         printed="O(n d^2)", time_n=1, time_d=2,
-        steps=_whole, printed_steps="O(n)", path=_whole, printed_path="O(n)", recurrent=True,
+        steps=_whole, printed_steps="O(n)", path=_whole, printed_path="O(n)",
     ),
     LayerType(
         name="recurrent, GRU",
         make=lambda d, _: Recurrent(d, nn.GRU),
         operations=lambda n, d: 12 * n * d * d,
         printed="O(n d^2)", time_n=1, time_d=2,
-        steps=_whole, printed_steps="O(n)", path=_whole, printed_path="O(n)", recurrent=True,
+        steps=_whole, printed_steps="O(n)", path=_whole, printed_path="O(n)",
     ),
     LayerType(
         name="convolution, k = 3",
@@ -152,13 +146,13 @@ def longest_path(kind: LayerType, n: int, d: int = 8) -> int:
 
     Layers are stacked until the gradient of the last position's output by the first position's input is not
     zero; they lie within a longer one, since a dilated convolution may pass beyond either end on its way.
-    Within a recurrent layer every position is a step, so what one layer reaches costs n steps.
+    A layer whose positions follow each other, as in a recurrent one, takes n steps.
     """
     layers: list[nn.Module] = []
     while len(layers) < n:
         layers.append(kind.make(d, len(layers)).double())
         if _reaches(nn.Sequential(*layers), n, d):
-            return n if kind.recurrent else len(layers)
+            return len(layers) * kind.steps(n)
     raise AssertionError(f"{kind.name} does not reach over {n} positions")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from transduce.inspection.pictures import figure, write_figure
+from transduce.figures import figure, write_figure
 from transduce.inspection.positions import Positions
 
 

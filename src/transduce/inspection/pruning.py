@@ -11,8 +11,8 @@ from torch import Tensor, nn
 
 from transduce.bundle import Bundle
 from transduce.errors import UsageError
+from transduce.inspection.attention_maps import attentions
 from transduce.inspection.cost import shape_of
-from transduce.inspection.head_importance import attentions
 from transduce.model.attention import MultiHeadAttention
 
 Table = Float[Tensor, "layers heads"]

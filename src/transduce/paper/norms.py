@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
-from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
 from transduce.data.prepare import prepare
 from transduce.inspection.norms import layer_norms
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
+from transduce.training.bare import updates
 from transduce.training.config import TrainingConfig
-from transduce.training.optimizer import adam, learning_rate
-from transduce.training.step import update
+from transduce.training.step import Batch
 from transduce.training.validation import to_batch
+
+FIXED = 32
+"""So many pairs, the first ones of the corpus, are what the norms are taken of."""
 
 
 def norms_while_learning(
@@ -36,38 +40,36 @@ def norms_while_learning(
     Both kinds see the same batches; the rates are those of ``training``, which ends with the last of ``at``.
     """
     prepared = prepare(data, folder, max_length=256, seed=training.seed, say=say)
-    lengths = prepared.train.source_lengths, prepared.train.target_lengths
-    batching = Batching(
-        *lengths,
-        batch_tokens=training.batch_tokens,
-        micro_batch_tokens=training.batch_tokens,
-        seed=training.seed,
-    )
-    rows = []
+    rows: list[dict[str, Any]] = []
     last = max(at)
     for norm in norms:
         config = ModelConfig.from_mapping(
             {**model, "norm": norm, "vocabulary": prepared.tokenizer.vocabulary}
         )
         torch.manual_seed(training.seed)
-        network = Transformer(config).train()
-        optimizer = adam(network, training)
-        updates = (ids for epoch in range(last + 1) for ids in batching.epoch(epoch))
-        fixed = to_batch(prepared.train, batching.epoch(0)[0][0], network, "cpu")
-        perplexity = float(config.vocabulary)
-        for step in range(last + 1):
-            if step in at:
-                found = layer_norms(network, fixed.source, fixed.target_in, fixed.target_out)
-                rows += [
-                    {"norm": norm, "updates": step, "perplexity": perplexity, **of._asdict()} for of in found
-                ]
-                say(f"{norm}-norm, {step:,} updates, perplexity {perplexity:.1f}")
-            if step < last:
-                batches = [to_batch(prepared.train, part, network, "cpu") for part in next(updates)]
-                rate = learning_rate(training, config.d_model, step + 1, step / last)
-                seen = update(network, optimizer, batches, training, rate=rate, precision="fp32")
-                perplexity = math.exp(min(20.0, seen.nll / max(1, seen.target_tokens)))
+        network = Transformer(config)
+        fixed = to_batch(prepared.train, np.arange(min(FIXED, len(prepared.train))), network, "cpu")
+        if 0 in at:
+            rows += _rows(network, fixed, norm, 0, float(config.vocabulary))
+        for step in updates(network, prepared.train, training, partial(_share, last)):
+            if step.number in at:
+                perplexity = math.exp(min(20.0, step.seen.nll / step.seen.target_tokens))
+                rows += _rows(network, fixed, norm, step.number, perplexity)
+                say(f"{norm}-norm, {step.number:,} updates, perplexity {perplexity:.1f}")
     return rows
+
+
+def _share(last: int, number: int, _: float) -> float:
+    """The share of the run that is over after so many updates."""
+    return number / last if last else 1.0
+
+
+def _rows(
+    network: Transformer, fixed: Batch, norm: str, count: int, perplexity: float
+) -> list[dict[str, Any]]:
+    told = {"norm": norm, "updates": count, "perplexity": perplexity}
+    found = layer_norms(network, fixed.source, fixed.target_in, fixed.target_out)
+    return [{**told, **of._asdict()} for of in found]
 
 
 def describe(rows: Sequence[Mapping[str, Any]]) -> str:

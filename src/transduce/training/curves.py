@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from rich.text import Text
 
 from transduce.errors import DataError, UsageError
-from transduce.files import write_bytes
+from transduce.figures import check_plot, figure, write_figure
 from transduce.training.history import Points, Run, printable
 from transduce.training.log import duration
 
 COLOURS = ("cyan", "yellow", "magenta", "green", "red", "blue")
-ENDINGS = (".png", ".svg")
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 HEIGHT, NARROWEST = 14, 40
 LOSS = "loss per target token, without smoothing (lines: training, {marks}: validation)"
@@ -66,37 +63,23 @@ def plot_curves(runs: Sequence[Run], path: str | Path, *, by: str = "updates") -
     """
     path = Path(path)
     check_plot(path)
-    figure_class, settings = _matplotlib()
     shown = diagrams(runs, by)
-    # The same curves give the same file: no date, no random names.
-    with settings({"svg.hashsalt": "transduce", "svg.fonttype": "none"}):
-        figure = figure_class(figsize=(8, 4 * len(shown)), layout="constrained")
-        rows = figure.subplots(len(shown), squeeze=False, sharex=True)[:, 0]
-        for axes, (title, series) in zip(rows, shown, strict=True):
-            for one in series:
-                name = f"{one.letter} {one.name}".replace("$", r"\$")  # no formulas in names of folders
-                colour, marked = f"C{LETTERS.index(one.letter) % 10}", {"marker": "o", "markersize": 4.0}
-                if one.line != one.marks:
-                    axes.plot(*_columns(one.line), color=colour, label=name, linewidth=1.0)
-                    axes.plot(*_columns(one.marks), color=colour, linestyle="--", linewidth=1.0, **marked)
-                else:
-                    axes.plot(*_columns(one.line), color=colour, label=name, linewidth=1.0, **marked)
-            axes.set(title=title.format(marks="dots"))
-            axes.grid(alpha=0.3)
-            axes.legend()
-        figure.supxlabel(AXES[by] + (" in seconds" if by == "seconds" else ""))
-        content = io.BytesIO()
-        metadata = {"Date": None} if path.suffix == ".svg" else {}
-        figure.savefig(content, format=path.suffix[1:], dpi=150, metadata=metadata)
-    write_bytes(path, content.getvalue())
-
-
-def check_plot(path: Path) -> None:
-    """Nothing; raises UsageError where no plot can be written under this name, before anything is read."""
-    if path.suffix not in ENDINGS:
-        raise UsageError(f"{path}: a plot is written as PNG or SVG; end its name in {' or '.join(ENDINGS)}")
-    if path.is_dir() or not path.absolute().parent.is_dir():
-        raise UsageError(f"{path}: is a folder, or in none that exists; name a file in an existing folder")
+    drawn = figure(8.0, 4.0 * len(shown))
+    rows = drawn.subplots(len(shown), squeeze=False, sharex=True)[:, 0]
+    for axes, (title, series) in zip(rows, shown, strict=True):
+        for one in series:
+            name = f"{one.letter} {one.name}".replace("$", r"\$")  # no formulas in names of folders
+            colour, marked = f"C{LETTERS.index(one.letter) % 10}", {"marker": "o", "markersize": 4.0}
+            if one.line != one.marks:
+                axes.plot(*_columns(one.line), color=colour, label=name, linewidth=1.0)
+                axes.plot(*_columns(one.marks), color=colour, linestyle="--", linewidth=1.0, **marked)
+            else:
+                axes.plot(*_columns(one.line), color=colour, label=name, linewidth=1.0, **marked)
+        axes.set(title=title.format(marks="dots"))
+        axes.grid(alpha=0.3)
+        axes.legend()
+    drawn.supxlabel(AXES[by] + (" in seconds" if by == "seconds" else ""))
+    write_figure(drawn, path)
 
 
 def diagrams(runs: Sequence[Run], by: str = "updates") -> list[tuple[str, list[Series]]]:
@@ -219,15 +202,3 @@ class _Canvas:
 
 def _columns(points: Points) -> tuple[list[float], list[float]]:
     return [x for x, _ in points], [y for _, y in points]
-
-
-def _matplotlib() -> tuple[Any, Any]:
-    """matplotlib's figure, which needs no screen, and its settings for a while."""
-    try:
-        from matplotlib import rc_context
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UsageError(
-            f"plots need matplotlib ({error}): pip install matplotlib, or 'transduce[plots]'"
-        ) from error
-    return Figure, rc_context

@@ -53,6 +53,7 @@ def finish(
         "steps": p.step,
         "epochs": round(p.target_tokens / max(1, trainer.batching.target_tokens(1)), 3),
         "seconds": round(p.seconds, 1),
+        "workers": trainer.workers.count,
         "source_tokens": p.source_tokens,
         "target_tokens": p.target_tokens,
         "averaged": [path.name for path in averaged],
