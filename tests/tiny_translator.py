@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Generator, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from transduce.bundle import Bundle
+from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import EOS_ID, Tokenizer
 from transduce.decoding.hypothesis import Hypothesis
 from transduce.decoding.translator import Translator
@@ -47,6 +48,18 @@ def tiny_model(*, seed: int = 1, ends: float = 7.0, **settings: Any) -> Transfor
 def tiny_bundle(**settings: Any) -> Bundle:
     """The model with its tokenizer."""
     return Bundle(model=tiny_model(**settings), tokenizer=tokenizer(), training={"recipe": "none"})
+
+
+def tiny_translator(**settings: Any) -> Translator:
+    """Both, ready to translate."""
+    return Translator(tiny_bundle(**settings))
+
+
+def save_tiny(folder: str | Path, **settings: Any) -> str:
+    """The folder, in which model and tokenizer now are."""
+    bundle = tiny_bundle(**settings)
+    save_bundle(folder, bundle.model, bundle.model.config, bundle.tokenizer, {})
+    return str(folder)
 
 
 class Echo(Translator):

@@ -34,10 +34,7 @@ WHY = [("empty", 3), ("duplicate", 4), ("numbers", 5), ("identical", 6)]
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
+def _files(in_a_folder: None) -> None:
     Path("in.tsv").write_text("".join(f"{row}\n" for row in ROWS), encoding="utf-8")
 
 

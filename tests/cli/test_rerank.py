@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_lines import LINES
 
-from tiny_translator import sentences, tiny_bundle
+from tiny_translator import tiny_bundle
 from transduce.bundle import load_bundle, save_bundle
 from transduce.cli import rerank as command
 from transduce.cli.main import main
@@ -16,8 +17,6 @@ from transduce.decoding.minimum_risk import least_risk
 from transduce.decoding.reranking import Weights, rerank
 from transduce.decoding.translation import Translation
 from transduce.decoding.translator import Translator
-
-LINES = [*sentences(3, seed=1, words=(1, 4)), "", *sentences(2, seed=2, words=(1, 4))]
 
 
 @pytest.fixture(scope="module")
@@ -36,10 +35,7 @@ def given(models: list[str]) -> list[Translation]:
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(models: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
+def _files(in_a_folder: None, models: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     monkeypatch.setattr(command, "CHUNK", 4)
     Path("in").write_text("".join(f"{line}\n" for line in LINES))
     call = ["translate", models[0], "--input", "in", "--output", "nbest.jsonl", "--json", "--n-best", "3"]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tiny_translator import sentences, tiny_bundle
-from transduce.bundle import load_bundle, save_bundle
+from tiny_translator import sentences
+from transduce.bundle import load_bundle
 from transduce.cli import score as command
 from transduce.cli.main import main
 from transduce.decoding.scoring import PairScore
@@ -20,23 +20,12 @@ TARGETS = [*sentences(3, seed=3, words=(1, 4)), "", "ab", "", *sentences(2, seed
 
 
 @pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("score") / "model"
-    bundle = tiny_bundle(max_length=40)
-    save_bundle(folder, bundle.model, bundle.model.config, bundle.tokenizer, {})
-    return str(folder)
-
-
-@pytest.fixture(scope="module")
 def expected(model: str) -> list[PairScore]:
     return Translator(load_bundle(model)).score(list(zip(SOURCES, TARGETS, strict=True)))
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
+def _files(in_a_folder: None) -> None:
     Path("in").write_text("".join(f"{line}\n" for line in SOURCES))
     Path("out").write_text("".join(f"{line}\n" for line in TARGETS))
 

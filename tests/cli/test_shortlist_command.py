@@ -19,10 +19,7 @@ LINES = sentences(40)
 
 
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
+def _files(in_a_folder: None) -> None:
     bundle = tiny_bundle()
     save_bundle("model", bundle.model, bundle.model.config, bundle.tokenizer, {})
     for name, lines in (("a", LINES[:30]), ("c", LINES[30:])):

@@ -7,33 +7,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_lines import FAST, LINES
 
-from tiny_translator import sentences, tiny_bundle
-from transduce.bundle import load_bundle, save_bundle
+from transduce.bundle import load_bundle
 from transduce.cli import translate as command
 from transduce.cli.main import main
 from transduce.decoding.glossary import Glossary
 from transduce.decoding.translator import Translator
 
-LINES = [*sentences(3, seed=1, words=(1, 4)), "", *sentences(2, seed=2, words=(1, 4))]
-FAST = ["--beam", "2", "--max-extra", "3"]
 PREFIXES = ["de", "", "ab \U0001f680", "zz", "Gil ", "  "]
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("asked") / "model"
-    bundle = tiny_bundle(max_length=40)
-    save_bundle(folder, bundle.model, bundle.model.config, bundle.tokenizer, {})
-    return str(folder)
-
-
 @pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    # These act on the whole process.
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
+def _files(in_a_folder: None) -> None:
     Path("in").write_text("".join(f"{line}\n" for line in LINES))
 
 

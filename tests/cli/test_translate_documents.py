@@ -7,31 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from few_lines import FAST
 
-from tiny_translator import sentences, tiny_bundle
-from transduce.bundle import load_bundle, save_bundle
+from tiny_translator import sentences
+from transduce.bundle import load_bundle
 from transduce.cli.main import main
 from transduce.decoding.translator import Translator
 
+pytestmark = pytest.mark.usefixtures("in_a_folder")
+
 pytest.importorskip("sentencex", reason="the extra `documents` is not installed")
-FAST = ["--beam", "2", "--max-extra", "3"]
 FIRST, SECOND = (line.removesuffix(".") for line in sentences(2, seed=1, words=(3, 4)))
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("documents") / "model"
-    bundle = tiny_bundle(max_length=40)
-    save_bundle(folder, bundle.model, bundle.model.config, bundle.tokenizer, {})
-    return str(folder)
-
-
-@pytest.fixture(autouse=True)
-def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    # These act on the whole process.
-    monkeypatch.setattr("transduce.machine.tune_allocator", lambda: "")
-    monkeypatch.setattr("transduce.machine.set_threads", lambda threads: 1)
 
 
 def said(model: str, *lines: str) -> list[str]:

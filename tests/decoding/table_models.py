@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from transduce.decoding.hypothesis import length_penalty
+from transduce.decoding.beam_search import beam_search
+from transduce.decoding.config import SearchOptions
+from transduce.decoding.hypothesis import Hypothesis, length_penalty
 
 START, EOS = 2, 1
 
@@ -77,3 +81,39 @@ def enumerated(table: Tensor, longest: int, alpha: float) -> Iterator[tuple[floa
             every.append((total / length_penalty(length + 1, alpha), tokens))
     every.sort(key=lambda pair: (-pair[0], pair[1]))
     return iter(every)
+
+
+def search(
+    step: Callable[..., Any], *, limits: list[int], forbidden: tuple[int, ...] = (), **options: Any
+) -> list[list[Hypothesis]]:
+    """What a beam search over the step finds, for a sentence per limit; ``options`` are SearchOptions."""
+    return beam_search(
+        step,
+        start(len(limits)),
+        max_lengths=torch.tensor(limits, dtype=torch.long),
+        options=SearchOptions(**options),
+        start_id=START,
+        eos_id=EOS,
+        forbidden=forbidden,
+    )
+
+
+def table(seed: int, symbols: int = 5, scale: float = 1.5) -> Tensor:
+    """Random logits for `markov`."""
+    return torch.randn(symbols, symbols, generator=torch.Generator().manual_seed(seed)) * scale
+
+
+def of_probabilities(
+    choices: dict[tuple[int, ...], dict[int, float]], symbols: int = 6
+) -> Callable[..., Any]:
+    """A step from prefix -> {token: probability}; the rest goes to token 0, which goes on for ever."""
+
+    def logits(prefix: tuple[int, ...], _: int) -> list[float]:
+        row = choices.get(prefix, {})
+        rest = 1.0 - sum(row.values())
+        return [
+            math.log(p) if p > 0 else -math.inf
+            for p in ({0: rest, **row}.get(i, 0.0) for i in range(symbols))
+        ]
+
+    return step_of(logits)

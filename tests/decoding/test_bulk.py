@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tiny_translator import sentences, tiny_bundle
-from transduce.bundle import load_bundle, save_bundle
+from tiny_translator import save_tiny, sentences
+from transduce.bundle import load_bundle
 from transduce.cli.main import main
 from transduce.data.crew import Crew
 from transduce.decoding import bulk as module
@@ -33,10 +33,7 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("bulk") / "model"
-    bundle = tiny_bundle(max_length=40)
-    save_bundle(folder, bundle.model, bundle.model.config, bundle.tokenizer, {})
-    return str(folder)
+    return save_tiny(tmp_path_factory.mktemp("bulk") / "model", max_length=40)
 
 
 @pytest.fixture

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from engines import ENGINES
 
 from tiny_translator import sentences, tiny_bundle, tokenizer
 from transduce.data.tokenizer import EOS_ID
@@ -19,16 +19,6 @@ from transduce.decoding.shortlist import Shortlist
 from transduce.decoding.translation import Translation
 from transduce.decoding.translator import Translator
 
-ENGINES = [
-    "torch",
-    pytest.param(
-        "openvino",
-        marks=pytest.mark.skipif(
-            importlib.util.find_spec("openvino") is None,
-            reason="needs openvino: pip install 'transduce[fast]'",
-        ),
-    ),
-]
 LINES = sentences(12, seed=1, words=(1, 4))
 OPTIONS: dict[str, Any] = {"shortlist": True, "n_best": 3, "max_extra": 5}
 

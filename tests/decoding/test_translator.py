@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import random
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tiny_translator import Echo, sentences, tiny_bundle, tiny_model, tokenizer
+from tiny_translator import Echo, sentences, tiny_bundle, tiny_model, tiny_translator, tokenizer
 from transduce import machine
 from transduce.bundle import Bundle, save_bundle
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
@@ -18,15 +17,6 @@ from transduce.decoding.hypothesis import length_penalty
 from transduce.decoding.translation import Translation
 from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, DataError, UsageError
-
-
-def translator(**settings: Any) -> Translator:
-    return Translator(tiny_bundle(**settings))
-
-
-def never_ending(**settings: Any) -> Translator:
-    """A translator whose outputs have no end: its end symbol is as unlikely as can be."""
-    return translator(ends=-300.0, **settings)
 
 
 def same(one: Sequence[Translation], other: Sequence[Translation]) -> bool:
@@ -40,7 +30,7 @@ def same(one: Sequence[Translation], other: Sequence[Translation]) -> bool:
 
 @pytest.mark.usefixtures("shapes_unchecked")
 def test_neither_batch_size_nor_order_nor_neighbours_change_an_output() -> None:
-    it, lines = translator(), sentences(50, seed=1, words=(1, 4))
+    it, lines = tiny_translator(), sentences(50, seed=1, words=(1, 4))
     options: dict[str, Any] = {"n_best": 3, "max_extra": 5}
     whole = it.translate_detailed(lines, batch_tokens=10**9, **options)
     assert len({translation.text for translation in whole}) > 30
@@ -51,7 +41,7 @@ def test_neither_batch_size_nor_order_nor_neighbours_change_an_output() -> None:
 
 @pytest.mark.usefixtures("shapes_unchecked")
 def test_a_neighbour_of_200_tokens_does_not_change_a_line_of_3() -> None:
-    it = translator()
+    it = tiny_translator()
     short, long = "de", " ".join(sentences(40, seed=5))[:330]
     assert len(tokenizer().encode(short)) <= 3
     assert len(tokenizer().encode(long)) > 200
@@ -64,7 +54,7 @@ def test_a_neighbour_of_200_tokens_does_not_change_a_line_of_3() -> None:
 @pytest.mark.parametrize("budget", [1, 400, 0])
 @pytest.mark.parametrize("n_best", [1, 2])
 def test_empty_lines_stay_empty_and_in_their_place(budget: int, n_best: int) -> None:
-    it = translator()
+    it = tiny_translator()
     lines = [sentences(1, seed=3)[0], "", "  \t\u00a0", sentences(1, seed=4)[0], ""]
     together = it.translate_detailed(lines, batch_tokens=budget, n_best=n_best, max_extra=5)
     assert [bool(translation.text) for translation in together] == [True, False, False, True, False]
@@ -87,7 +77,7 @@ def test_output_i_is_the_translation_of_line_i() -> None:
     lines = [" ".join(["ab"] * n) for n in range(1, 102)]
     random.Random(2).shuffle(lines)
     assert Echo(max_length=400).translate(lines, batch_tokens=700) == lines
-    it, short = translator(), [line for line in lines if len(line) < 40]
+    it, short = tiny_translator(), [line for line in lines if len(line) < 40]
     together = it.translate(short, beam=1, max_extra=0, batch_tokens=7 * 15)
     assert together == [it.translate([line], beam=1, max_extra=0)[0] for line in short]
 
@@ -122,7 +112,7 @@ def test_scores_are_those_of_teacher_forcing() -> None:
 
 
 def test_a_source_ends_in_the_end_symbol_and_pads_stand_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    it, seen = translator(), []
+    it, seen = tiny_translator(), []
     start = it.bundle.model.start
     monkeypatch.setattr(
         it.bundle.model, "start", lambda source: (seen.append(source.tolist()), start(source))[1]
@@ -133,43 +123,9 @@ def test_a_source_ends_in_the_end_symbol_and_pads_stand_after_it(monkeypatch: py
 
 
 @pytest.mark.usefixtures("shapes_unchecked")
-def test_the_limit_is_the_sources_own_length_plus_50() -> None:
-    it = never_ending()
-    five = next(line for line in sentences(300, seed=2, words=(1, 2)) if len(tokenizer().encode(line)) == 5)
-    sixty = " ".join(sentences(20, seed=6))
-    sixty = next(sixty[:n] for n in range(40, 300) if len(tokenizer().encode(sixty[:n].strip())) == 60)
-    for lines, lengths in (([five], [55]), ([five, sixty], [55, 110])):
-        for translation, length in zip(it.translate_detailed(lines), lengths, strict=True):
-            (only,) = translation.alternatives
-            assert len(only.tokens) == length
-            assert only.truncated
-            assert translation.truncated
-            assert only.score == pytest.approx(only.log_probability / length_penalty(length, 0.6))
-            assert EOS_ID not in only.tokens
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_noise_never_makes_an_output_longer_than_its_limit() -> None:
-    draw = random.Random(0)
-    lines = [
-        "".join(chr(draw.choice([draw.randint(33, 126), draw.randint(0x4E00, 0x4FFF)])) for _ in range(9))
-    ]
-    lines += ["\u00df%\u20ac" * 3, "\U0001f600" * 3]
-    for line, translation in zip(lines, never_ending().translate_detailed(lines, beam=1), strict=True):
-        assert translation.alternatives[0].length == len(tokenizer().encode(line)) + 50
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_an_output_is_not_empty_where_the_end_is_the_best_first_step() -> None:
-    it, lines = translator(ends=40.0), sentences(3, seed=1)
-    assert [t.alternatives[0].tokens for t in it.translate_detailed(lines, min_length=0)] == [(EOS_ID,)] * 3
-    assert all(t.alternatives[0].length == 2 for t in it.translate_detailed(lines))
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
 def test_reserved_ids_never_come_out_and_the_padding_row_never_counts() -> None:
     lines = sentences(8, seed=8, words=(1, 5))
-    usual = translator().translate_detailed(lines, max_extra=10, beam=3)
+    usual = tiny_translator().translate_detailed(lines, max_extra=10, beam=3)
     bundle = tiny_bundle()
     with torch.no_grad():
         bundle.model.embeddings.target[PAD_ID] = 1e3
@@ -188,7 +144,7 @@ def test_unknown_characters_are_bytes_and_never_unknown(odd: str) -> None:
     assert echo.translate([line]) == [line]
     assert UNK_ID not in echo.heard[0]
     assert "\ufffd" not in echo.translate([line])[0]
-    assert "<unk>" not in translator().translate([line], beam=1, max_extra=5)[0]
+    assert "<unk>" not in tiny_translator().translate([line], beam=1, max_extra=5)[0]
 
 
 @pytest.mark.parametrize(
@@ -213,70 +169,6 @@ def test_ends_of_lines_are_stripped_and_line_feeds_never_come_out() -> None:
     assert Echo().translate(["  ab de \u00a0", "ab\n\nde", "ab\r"]) == ["ab de", "ab  de", "ab"]
 
 
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_a_long_line_is_split_at_sentence_ends_by_default() -> None:
-    it = translator(max_length=40)
-    parts = [s for s in sentences(40, seed=3, words=(4, 5)) if len(tokenizer().encode(s)) < 40][:4]
-    line = " ".join(part.replace(".", "!") for part in parts)
-    with pytest.warns(
-        UserWarning, match=r"line 2 has \d+ tokens, the model takes 39 and the end; translated in 4"
-    ):
-        outputs = it.translate(["ab", line], max_extra=5, beam=2)
-    alone = it.translate([part.replace(".", "!") for part in parts], max_extra=5, beam=2)
-    assert outputs[1] == " ".join(alone)
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_scores_of_a_split_line_follow_the_formula() -> None:
-    it = translator(max_length=40)
-    line = "! ".join(s[:-1] for s in sentences(3, seed=3, words=(4, 5))) + "!"
-    (whole,) = it.translate_detailed([line], n_best=2, first_line=7, max_extra=5)
-    assert whole.warnings[0].startswith("line 7 has ")
-    assert len(whole.alternatives) == 2
-    for alternative in whole.alternatives:
-        assert alternative.length == len(alternative.tokens)
-        assert alternative.score == pytest.approx(
-            alternative.log_probability / length_penalty(alternative.length, 0.6)
-        )
-        assert alternative.explain(0.6).startswith(f"score {alternative.score:.6f} = log P")
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-@pytest.mark.parametrize("positions", ["sinusoid", "t2t", "learned", "rotary"])
-def test_every_policy_for_long_lines_works_for_every_kind_of_positions(positions: str) -> None:
-    it = translator(max_length=16, positions=positions)
-    line = "ab " * 45
-    count = len(tokenizer().encode(line.strip()))
-    assert count >= 40
-    with pytest.raises(
-        DataError, match=rf"line 2 has {count} tokens, the model takes 15 .*use split or truncate"
-    ):
-        it.translate(["ab", line], long_lines="error")
-    with pytest.warns(UserWarning, match=rf"line 1 has {count} tokens.*cut off"):
-        assert it.translate([line], long_lines="truncate", beam=1)[0]
-    with pytest.warns(UserWarning, match=r"line 1 has .* translated in \d+ parts"):
-        assert it.translate([line], beam=1)[0]
-    echo = Echo(max_length=16)
-    with pytest.warns(UserWarning, match="cut off"):
-        echo.translate([line], long_lines="truncate")
-    assert [len(ids) for ids in echo.heard] == [15]
-
-
-def test_a_split_line_is_whole_again() -> None:
-    line = "ab de, gh; " * 20 + "x" * 60 + "  \u00e9\u0301 " + "\U0001f600" * 10
-    with pytest.warns(UserWarning, match="split"):
-        assert Echo(max_length=16).translate([line]) == [line]
-
-
-def test_a_line_at_the_limit_is_left_alone() -> None:
-    ids = tokenizer().encode("ab ab ab")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Echo(max_length=len(ids) + 1).translate(["ab ab ab"], long_lines="error")
-    with pytest.raises(DataError, match="line 1 has"):
-        Echo(max_length=len(ids)).translate(["ab ab ab"], long_lines="error")
-
-
 def test_the_model_is_in_evaluation_mode_meanwhile_and_as_before_afterwards() -> None:
     bundle = tiny_bundle(dropout=0.5)
     bundle.model.train()
@@ -288,21 +180,6 @@ def test_the_model_is_in_evaluation_mode_meanwhile_and_as_before_afterwards() ->
     assert modes
     assert not any(modes)
     assert bundle.model.training
-
-
-@pytest.mark.usefixtures("shapes_unchecked")
-def test_64_tokens_take_64_passes_over_single_positions() -> None:
-    it = never_ending()
-    shapes = []
-    it.bundle.model.decoder.layers[0].register_forward_hook(
-        lambda _, inputs, __: shapes.append(inputs[0].shape)
-    )
-    encoded = []
-    it.bundle.model.encoder.register_forward_hook(lambda *_: encoded.append(1))
-    (only,) = it.translate_detailed(["ab"], max_extra=64 - len(tokenizer().encode("ab")))
-    assert only.alternatives[0].length == 64
-    assert [tuple(shape[:2]) for shape in shapes] == [(1, 1)] + [(4, 1)] * 63
-    assert len(encoded) == 1
 
 
 def test_half_precision_gives_outputs_of_the_same_form() -> None:
@@ -372,4 +249,4 @@ def test_a_folder_is_loaded_onto_the_device_with_so_many_threads(tmp_path: Path)
 
 def test_several_outputs_are_not_given_up_silently() -> None:
     with pytest.raises(UsageError, match="translate_detailed gives n_best or samples"):
-        translator().translate(["a"], n_best=2)
+        tiny_translator().translate(["a"], n_best=2)
