@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.systems import outputs_of
 from transduce.cli.writing import write_figures
 from transduce.errors import UsageError
 
@@ -105,18 +106,18 @@ def table2(
     """Table 2: BLEU, the paper's and sacreBLEU's, and training cost, beside what is printed."""
     if language not in ("de", "fr"):
         raise UsageError(f"--language {language}: Table 2 has de and fr")
-    from transduce import machine
+    from transduce.data.lines import read_lines
     from transduce.inspection.cost import measured_rate, sustained_rate
     from transduce.paper.table2 import describe, score_system
 
     sustained = sustained_rate(rate) if rate else 0.0
-    machine.tune_allocator()
+    sources, goal = list(read_lines(source)), list(read_lines(reference))
     rows = []
     for name in systems:
-        if Path(name).is_dir() and not sustained:
+        outputs, bundle = outputs_of(name, sources)
+        if bundle is not None and not sustained:
             sustained = measured_rate()
-        rows.append(score_system(name, source, reference, language=language, sustained=sustained))
-        print(f"{name}: paper BLEU {rows[-1]['paper_bleu']:.2f}", file=sys.stderr)
+        rows.append(score_system(name, outputs, goal, language=language, bundle=bundle, sustained=sustained))
     print(describe(rows, language))
     write_figures(json_file, {"language": language, "rows": rows})
 

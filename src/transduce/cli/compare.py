@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from transduce.cli.systems import outputs_of
 from transduce.errors import UsageError
 
 
@@ -45,7 +46,7 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
 
     sources = list(read_lines(source))
     references = [list(read_lines(path)) for path in reference]
-    outputs = [(name, _outputs(name, sources)) for name in systems]
+    outputs = [(name, outputs_of(name, sources)[0]) for name in systems]
     lines = read_lines(training) if training else iter(())
     found = compared(
         list(zip(_short([name for name, _ in outputs]), [lines for _, lines in outputs], strict=True)),
@@ -60,20 +61,6 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
         write_bytes(output, page(found).encode())
         print(f"{output}: {len(systems)} systems, {len(sources):,} sentences", file=sys.stderr)
     print(json.dumps(found.as_dict(), ensure_ascii=False) if as_json else describe(found))
-
-
-def _outputs(name: str, sources: list[str]) -> list[str]:
-    """The lines of a file, or what the model in a folder makes of the sources (beam 4)."""
-    from transduce.data.lines import read_lines
-
-    if not Path(name).is_dir():
-        return list(read_lines(name))
-    from transduce import machine
-    from transduce.decoding.translator import Translator
-
-    machine.tune_allocator()
-    print(f"{name}: translating {len(sources):,} lines", file=sys.stderr)
-    return Translator.load(name).translate(sources)
 
 
 def _short(names: list[str]) -> list[str]:

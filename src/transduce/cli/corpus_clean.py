@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.cli.corpus_files import Format, Source, SourceLanguage, Target, TargetLanguage, inputs_of
+from transduce.cli.corpus_files import (
+    Format,
+    OutputFormat,
+    Source,
+    SourceLanguage,
+    Target,
+    TargetLanguage,
+    inputs_of,
+)
 from transduce.cli.progress import Progress
 from transduce.errors import ConfigError, UsageError
 
@@ -29,9 +37,7 @@ def clean(  # noqa: PLR0913 - a command's parameters are its flags
     source_language: SourceLanguage = "",
     target_language: TargetLanguage = "",
     kind: Format = "",
-    to: Annotated[
-        str, typer.Option(help="Format of OUT where its name does not tell it; text: a file a language.")
-    ] = "",
+    to: OutputFormat = "",
     dropped: Annotated[
         str,
         typer.Option(

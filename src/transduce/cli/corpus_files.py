@@ -23,6 +23,9 @@ SourceLanguage = Annotated[
     str, typer.Option(metavar="CODE", help="Language to read as the source where files hold several.")
 ]
 TargetLanguage = Annotated[str, typer.Option(metavar="CODE", help="The same for the target.")]
+OutputFormat = Annotated[
+    str, typer.Option("--to", help="Format of OUT where its name does not tell it; text: a file a language.")
+]
 Format = Annotated[
     str, typer.Option("--format", help="Format of what is read where its name does not tell it: tmx, po, ...")
 ]
@@ -60,9 +63,7 @@ def convert(
     source_language: SourceLanguage = "",
     target_language: TargetLanguage = "",
     kind: Format = "",
-    to: Annotated[
-        str, typer.Option(help="Format of OUT where its name does not tell it; text: a file a language.")
-    ] = "",
+    to: OutputFormat = "",
 ) -> None:
     """Write parallel text in another format: text, TSV, CSV, JSONL, Parquet, TMX, XLIFF, PO, SGM, XML."""
     from transduce.data.conversion import convert as convert_files

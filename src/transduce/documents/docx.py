@@ -8,11 +8,12 @@ spelling, where a page broke) is left out of a translated paragraph. Deleted tex
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from transduce.documents.docx_paragraph import Paragraph
 from transduce.documents.package import Package
-from transduce.documents.slots import Opened, Part, Slot
+from transduce.documents.package_parts import opened_parts
+from transduce.documents.slots import Opened, Slot
 from transduce.documents.translate import Reading
 from transduce.documents.xml_text import Xml, read_xml
 from transduce.errors import DataError
@@ -24,16 +25,7 @@ _CONTENT_TYPE = re.compile(rf"\.(?:{'|'.join(_KINDS)})\+xml$|macroEnabled(?:Temp
 def open_docx(content: bytes, reading: Reading) -> Opened:
     """The paragraphs of all parts that have text as slots."""
     package = Package(content, reading.name)
-    read = [(name, read_xml(package.part(name), f"{reading.name}, {name}")) for name in _names(package)]
-    parts = tuple(Part(xml.text, tuple(_slots(xml, f"{reading.name}, {name}"))) for name, xml in read)
-
-    def close(texts: Sequence[str]) -> bytes:
-        new = {
-            name: xml.encode(text) for (name, xml), text in zip(read, texts, strict=True) if text != xml.text
-        }
-        return package.replaced(new)
-
-    return Opened(parts, close)
+    return opened_parts(package, _names(package), _slots)
 
 
 def _names(package: Package) -> list[str]:

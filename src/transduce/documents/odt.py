@@ -6,15 +6,16 @@ translated paragraph. Comments and tracked changes stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from transduce.documents.inline import Builder, Segment
 from transduce.documents.marks import Pieces
 from transduce.documents.package import Package
+from transduce.documents.package_parts import opened_parts
 from transduce.documents.paragraph_slot import paragraph_slot
-from transduce.documents.slots import Opened, Part, Slot
+from transduce.documents.slots import Opened, Slot
 from transduce.documents.translate import Reading
-from transduce.documents.xml_text import Element, Text, Xml, escaped, read_xml
+from transduce.documents.xml_text import Element, Text, Xml, escaped
 from transduce.errors import DataError
 
 _PARTS = ("content.xml", "styles.xml")
@@ -29,20 +30,7 @@ def open_odt(content: bytes, reading: Reading) -> Opened:
     package = Package(content, reading.name)
     if "content.xml" not in package.names:
         raise DataError(f"{reading.name}: is no OpenDocument text: it has no content.xml")
-    read = [
-        (name, read_xml(package.part(name), f"{reading.name}, {name}"))
-        for name in _PARTS
-        if name in package.names
-    ]
-    parts = tuple(Part(xml.text, tuple(_slots(xml, f"{reading.name}, {name}"))) for name, xml in read)
-
-    def close(texts: Sequence[str]) -> bytes:
-        new = {
-            name: xml.encode(text) for (name, xml), text in zip(read, texts, strict=True) if text != xml.text
-        }
-        return package.replaced(new)
-
-    return Opened(parts, close)
+    return opened_parts(package, [name for name in _PARTS if name in package.names], _slots)
 
 
 def _slots(xml: Xml, name: str) -> Iterator[Slot]:

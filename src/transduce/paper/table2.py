@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from transduce.bundle import load_bundle
-from transduce.data.lines import read_lines
-from transduce.decoding.translator import Translator
+from transduce.bundle import Bundle
 from transduce.evaluation.paper_bleu import paper_bleu
 from transduce.evaluation.scores import score
 from transduce.inspection.cost import run_cost
@@ -39,24 +36,23 @@ PRINTED: tuple[Printed, ...] = (
 
 
 def score_system(
-    name: str, source: str, reference: str, *, language: str, sustained: float
+    name: str,
+    outputs: Sequence[str],
+    reference: Sequence[str],
+    *,
+    language: str,
+    bundle: Bundle | None = None,
+    sustained: float = 0.0,
 ) -> dict[str, Any]:
-    """Both BLEUs of a model folder (beam 4, alpha 0.6) or a file of outputs; of a model also its cost.
+    """Both BLEUs of the outputs, and of the model that made them, where it is known, what its training cost.
 
     ``sustained`` is FLOP/s of one training device. Raises DataError for unequal line counts.
     """
-    flops: dict[str, float] | None = None
-    if Path(name).is_dir():
-        bundle = load_bundle(name)
-        outputs = Translator.load(name).translate(list(read_lines(source)))
-        cost = run_cost(bundle.model, bundle.training, sustained)
-        if cost is not None:
-            flops = {"paper_unit": cost.paper_unit, "arithmetic": cost.arithmetic}
-    else:
-        outputs = list(read_lines(name))
-    goal = list(read_lines(reference))
-    plain = score(outputs, goal, ter=False, names=[name, reference])
-    paper = paper_bleu(outputs, [goal], language=language, names=[name, reference])
+    cost = None if bundle is None else run_cost(bundle.model, bundle.training, sustained)
+    flops = None if cost is None else {"paper_unit": cost.paper_unit, "arithmetic": cost.arithmetic}
+    names = [name, "the reference"]
+    plain = score(outputs, reference, ter=False, names=names)
+    paper = paper_bleu(outputs, [reference], language=language, names=names)
     return {
         "system": name,
         "bleu": plain.bleu,

@@ -13,7 +13,7 @@ from transduce.data.formats.inline import CODE, without_codes
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.sides import Sides, Wanted
 from transduce.data.formats.tally import Tally
-from transduce.data.formats.xml_file import LANGUAGE, XmlReader
+from transduce.data.formats.xml_file import LANGUAGE, SegmentReader
 
 # What may stand in what. Of a header, a note and a property the content does not matter.
 _INSIDE = {
@@ -31,20 +31,19 @@ _MISSING = "without source or target"
 _UNREVIEWED = "that a machine made and nobody has reviewed"
 
 
-class _Reader(XmlReader[Pair]):
+class _Reader(SegmentReader[Pair]):
     def __init__(self, path: str | Path, wanted: Wanted, tally: Tally, corpus: int) -> None:
         super().__init__(path)
         self.sides, self._tally, self._corpus = Sides(self.path, wanted, tally), tally, corpus
         self._declared = ""
-        self._line = self._silent = 0
+        self._line = 0
         self._texts: list[tuple[str, str]] = []
         self._language, self._segments = "", 0
         self._unreviewed: set[int] = set()
-        self._pieces: list[str | None] | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parent = self.stack[-1] if self.stack else ""
-        if self._silent or self._pieces is not None:
+        if self.silent or self.pieces is not None:
             self._start_inside(name)
             return
         if name not in _INSIDE.get(parent, ()):
@@ -64,10 +63,10 @@ class _Reader(XmlReader[Pair]):
             self._segments += 1
             if self._segments > 1:
                 raise self.fault("a second <seg> in one <tuv>; TMX has one")
-            self._pieces = []
+            self.pieces = []
 
     def _pass_over(self, name: str, parent: str, attributes: dict[str, str]) -> None:
-        self._silent = 1
+        self.silent = 1
         if name == "header":
             declared = attributes.get("srclang", "")
             self._declared = "" if declared == "*all*" else declared
@@ -76,30 +75,22 @@ class _Reader(XmlReader[Pair]):
             self._unreviewed.add(len(self._texts))
 
     def _start_inside(self, name: str) -> None:
-        if self._silent:
-            self._silent += 1
+        if self.silent:
+            self.silent += 1
         elif name in _PAIRED | _ALONE:
-            self._silent = 1
-            if name in _ALONE and self._pieces is not None:
-                self._pieces.append(CODE)
+            self.silent = 1
+            if name in _ALONE and self.pieces is not None:
+                self.pieces.append(CODE)
         elif name != "hi":
             raise self.fault(f"<{name}> in a segment, which TMX does not know")
 
-    def text(self, data: str) -> None:
-        if self._silent:
-            return
-        if self._pieces is not None:
-            self._pieces.append(data)
-        elif data.strip():
-            raise self.fault(f"text outside of a segment: {data.strip()[:40]!r}")
-
     def end(self, name: str) -> None:
-        if self._silent:
-            self._silent -= 1
+        if self.silent:
+            self.silent -= 1
         elif name == "seg":
-            assert self._pieces is not None
-            self._texts.append((self._language, without_codes(self._pieces)))
-            self._pieces = None
+            assert self.pieces is not None
+            self._texts.append((self._language, without_codes(self.pieces)))
+            self.pieces = None
         elif name == "tuv":
             if not self._segments:
                 raise self.fault("<tuv> without a <seg>")

@@ -9,7 +9,7 @@ from transduce.data.formats.pair import Pair
 from transduce.data.formats.segments import Segments, matched
 from transduce.data.formats.sides import Sides, Wanted
 from transduce.data.formats.tally import Tally
-from transduce.data.formats.xml_file import LANGUAGE, XmlReader
+from transduce.data.formats.xml_file import LANGUAGE, SegmentReader
 
 _INSIDE = {
     "": {"dataset"},
@@ -23,14 +23,13 @@ _INSIDE = {
 }
 
 
-class _Reader(XmlReader[Pair]):
+class _Reader(SegmentReader[Pair]):
     def __init__(self, path: str | Path, wanted: Wanted, tally: Tally, corpus: int) -> None:
         super().__init__(path)
         self.sides, self._tally, self._corpus = Sides(self.path, wanted, tally), tally, corpus
         self._sets: list[Segments] = []
         self._document = self._number = ""
         self._line = 0
-        self._gathered: list[str] | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         parent = self.stack[-1] if self.stack else ""
@@ -43,20 +42,14 @@ class _Reader(XmlReader[Pair]):
             language = attributes.get("lang", attributes.get(LANGUAGE, ""))
             self._sets.append(Segments(language, name, self.line))
         elif name == "seg":
-            self._number, self._gathered, self._line = attributes.get("id", ""), [], self.line
-
-    def text(self, data: str) -> None:
-        if self._gathered is not None:
-            self._gathered.append(data)
-        elif data.strip():
-            raise self.fault(f"text outside of a segment: {data.strip()[:40]!r}")
+            self._number, self.pieces, self._line = attributes.get("id", ""), [], self.line
 
     def end(self, name: str) -> None:
         if name == "seg":
-            assert self._gathered is not None
+            assert self.pieces is not None
             key = (self._document, self._number)
-            self._sets[-1].add(key, "".join(self._gathered), self._line, self.path)
-            self._gathered = None
+            self._sets[-1].add(key, "".join(filter(None, self.pieces)), self._line, self.path)
+            self.pieces = None
         elif name == "doc":
             for one in self._sets:
                 if one.kind == "hyp":

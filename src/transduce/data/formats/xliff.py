@@ -13,7 +13,7 @@ from transduce.data.formats.inline import CODE, without_codes
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.sides import Sides, Wanted
 from transduce.data.formats.tally import Tally
-from transduce.data.formats.xml_file import XmlReader
+from transduce.data.formats.xml_file import SegmentReader
 
 _INSIDE = {
     "1": {
@@ -54,17 +54,16 @@ _ALONE = {"1": {"ph", "it", "x"}, "2": {"ph"}}
 _UNFINISHED = {"new", "needs-translation", "initial"}
 
 
-class _Reader(XmlReader[Pair]):
+class _Reader(SegmentReader[Pair]):
     def __init__(self, path: str | Path, wanted: Wanted, tally: Tally, corpus: int) -> None:
         super().__init__(path)
         self.sides, self._tally, self._corpus = Sides(self.path, wanted, tally), tally, corpus
         self._version = "1"
         self._languages = ("", "")
-        self._line = self._silent = 0
+        self._line = 0
         self._texts: dict[str, str] = {}
         self._state = ""
         self._translated = True
-        self._pieces: list[str | None] | None = None
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if not self.stack and name == "xliff":
@@ -73,12 +72,12 @@ class _Reader(XmlReader[Pair]):
                 self._languages = (attributes.get("srcLang", ""), attributes.get("trgLang", ""))
         parent = self.stack[-1] if self.stack else ""
         known = _INSIDE[self._version].get(parent, set())
-        if self._silent:
-            self._silent += 1
-        elif self._pieces is not None:
+        if self.silent:
+            self.silent += 1
+        elif self.pieces is not None:
             self._start_inside(name, attributes)
         elif name in _PASSED_OVER[self._version] or (parent and "}" in name):
-            self._silent = 1
+            self.silent = 1
         elif name not in known:
             where = f"in <{parent}>" if parent else "as the outermost element"
             raise self.fault(f"<{name}> {where}; XLIFF {self._version} has no such element there")
@@ -98,21 +97,21 @@ class _Reader(XmlReader[Pair]):
                 raise self.fault(f"a second <{name}> in <{self.stack[-1]}>; there may be one")
             if name == "target":
                 self._state = attributes.get("state", self._state)
-            self._pieces = []
+            self.pieces = []
 
     def _begin(self, state: str) -> None:
         self._line, self._texts, self._state = self.line, {}, state
 
     def _start_inside(self, name: str, attributes: dict[str, str]) -> None:
-        assert self._pieces is not None
+        assert self.pieces is not None
         version = self._version
         if name == "cp" and version == "2":
-            self._pieces.append(self._character(attributes.get("hex", "")))
-            self._silent = 1
+            self.pieces.append(self._character(attributes.get("hex", "")))
+            self.silent = 1
         elif name in _ALONE[version] | _PAIRED[version] or "}" in name:
-            self._silent = 1
+            self.silent = 1
             if name in _ALONE[version]:
-                self._pieces.append(CODE)
+                self.pieces.append(CODE)
         elif name not in _MARKS[version]:
             raise self.fault(f"<{name}> in a segment, which XLIFF {version} does not know")
 
@@ -124,20 +123,12 @@ class _Reader(XmlReader[Pair]):
             raise self.fault(f"<cp hex={code!r}> is no character; give the number of one") from None
         return character
 
-    def text(self, data: str) -> None:
-        if self._silent:
-            return
-        if self._pieces is not None:
-            self._pieces.append(data)
-        elif data.strip():
-            raise self.fault(f"text outside of a segment: {data.strip()[:40]!r}")
-
     def end(self, name: str) -> None:
-        if self._silent:
-            self._silent -= 1
+        if self.silent:
+            self.silent -= 1
         elif name in ("source", "target") and self.stack[-1] in ("trans-unit", "segment"):
-            assert self._pieces is not None
-            self._texts[name], self._pieces = without_codes(self._pieces), None
+            assert self.pieces is not None
+            self._texts[name], self.pieces = without_codes(self.pieces), None
         elif name in ("trans-unit", "segment"):
             self._unit()
 

@@ -114,6 +114,28 @@ class XmlReader(Generic[T]):
             )
 
 
+class SegmentReader(XmlReader[T]):
+    """A reader of files whose text all stands in segments: white space alone is elsewhere.
+
+    ``pieces`` gathers the text of the open segment; None outside of one. While ``silent`` is not 0, it counts the
+    elements that are open in something that is passed over.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self.silent = 0
+        self.pieces: list[str | None] | None = None
+
+    def text(self, data: str) -> None:
+        """Nothing; the text is part of the segment, or passed over; DataError for text elsewhere."""
+        if self.silent:
+            return
+        if self.pieces is not None:
+            self.pieces.append(data)
+        elif data.strip():
+            raise self.fault(f"text outside of a segment: {data.strip()[:40]!r}")
+
+
 class _Root(XmlReader[str]):
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if not self.stack:
