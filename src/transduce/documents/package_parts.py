@@ -1,4 +1,4 @@
-"""The XML parts of a package that have text: their paragraphs as slots, and a package of what became of them."""
+"""The XML parts of a package that have text: their paragraphs as slots, and a package of what they became."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transduce.documents.xml_text import Xml, read_xml
 def opened_parts(
     package: Package, names: Sequence[str], slots: Callable[[Xml, str], Iterator[Slot]]
 ) -> Opened:
-    """The parts ``names``, whose paragraphs ``slots`` finds; the others, and those without change, stay as they are.
+    """The parts ``names``, whose paragraphs ``slots`` finds; all that is not changed stays as it is.
 
     ``slots`` gets a part and what it is called in messages.
     """

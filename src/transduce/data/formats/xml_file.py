@@ -117,8 +117,8 @@ class XmlReader(Generic[T]):
 class SegmentReader(XmlReader[T]):
     """A reader of files whose text all stands in segments: white space alone is elsewhere.
 
-    ``pieces`` gathers the text of the open segment; None outside of one. While ``silent`` is not 0, it counts the
-    elements that are open in something that is passed over.
+    ``pieces`` gathers the text of the open segment; None outside of one. ``silent`` counts the elements that
+    are open in something that is passed over.
     """
 
     def __init__(self, path: str | Path) -> None:
