@@ -146,7 +146,9 @@ def test_all_learn_from_the_same_batches(files: dict[str, str], tmp_path: Path, 
         data,
         tmp_path / "data",
         model={"d_model": 16, "d_ff": 32, "heads": 2, "encoder_layers": 1, "decoder_layers": 2},
-        training=TrainingConfig(batch_tokens=200, schedule="linear", rate=5e-3, warmup=5, max_steps=1),
+        training=TrainingConfig(
+            batch_tokens=200, schedule="linear", rate=5e-3, warmup=5, max_steps=1, report_every=10
+        ),
         budget=Budget(steps=30),
         rates={"recurrent": 1e-2},
     )
@@ -154,6 +156,8 @@ def test_all_learn_from_the_same_batches(files: dict[str, str], tmp_path: Path, 
     assert [row["updates"] for row in rows] == [30] * 3
     assert rows[0]["target_tokens"] == rows[1]["target_tokens"] == rows[2]["target_tokens"]
     assert rows[1]["rate"] == 1e-2
+    assert [[point["updates"] for point in row["curve"]] for row in rows] == [[10, 20, 30]] * 3
+    assert all(curve[0]["perplexity"] > curve[-1]["perplexity"] for curve in (row["curve"] for row in rows))
     one, *others = seen.values()
     assert all(other == one for other in others)
     assert all(row["perplexity"] < 100 for row in rows)
@@ -181,6 +185,8 @@ def test_the_command(files: dict[str, str], tmp_path: Path, capsys: Any, monkeyp
     ]
     call += ["--valid-source", files["valid_s"], "--valid-target", files["valid_t"], "--vocabulary", "300"]
     call += ["--output", str(tmp_path / "b"), "--steps", "2", "--layers", "1"]
+    assert main([*call, "--plot", str(tmp_path / "no" / "a.svg")]) == 2
+    assert "in none that exists" in capsys.readouterr().err
     assert main(call) == 0
     assert "convolutional" in capsys.readouterr().out
     assert len(json.loads((tmp_path / "b" / "baselines.json").read_bytes())["rows"]) == 3

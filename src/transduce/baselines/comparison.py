@@ -96,12 +96,18 @@ def learn(
     *,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, Any]:
-    """How many updates, tokens and seconds were spent; ``model`` has learned and is in evaluation mode."""
-    tokens = 0
+    """How many updates, tokens and seconds were spent; ``model`` has learned and is in evaluation mode.
+
+    ``curve`` holds the perplexity since the last report, every ``config.report_every`` updates.
+    """
+    tokens, curve, nll, since = 0, [], 0.0, 0
     for last in updates(model, data.train, config, budget.done):
         tokens += last.seen.target_tokens
+        nll, since = nll + last.seen.nll, since + last.seen.target_tokens
         if last.number % config.report_every == 0:
-            perplexity = math.exp(min(20.0, last.seen.nll / last.seen.target_tokens))
+            perplexity = math.exp(min(20.0, nll / since))
+            curve.append({"updates": last.number, "seconds": last.seconds, "perplexity": perplexity})
+            nll, since = 0.0, 0
             rate = tokens / last.seconds
             say(f"update {last.number:,}, perplexity {perplexity:.2f}, {rate:,.0f} target tokens/s")
     model.eval()
@@ -111,6 +117,7 @@ def learn(
         "seconds": last.seconds,
         "target_tokens": tokens,
         "tokens_per_second": tokens / last.seconds,
+        "curve": curve,
     }
 
 

@@ -11,6 +11,7 @@ import typer
 from transduce.cli.systems import outputs_of
 from transduce.cli.writing import write_figures
 from transduce.errors import UsageError
+from transduce.figures import check_plot
 
 
 def baselines(  # noqa: PLR0913 - a command's parameters are its flags
@@ -34,13 +35,19 @@ def baselines(  # noqa: PLR0913 - a command's parameters are its flags
     warmup: Annotated[int, typer.Option(help="Updates of warm-up.")] = 300,
     seed: Annotated[int, typer.Option(help="The seed of all.")] = 1,
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Learning curves drawn to .png or .svg.")
+    ] = None,
 ) -> None:
     """Train a Transformer, an LSTM and ConvS2S on the same data, batches and budget, and score them."""
     from transduce import machine
     from transduce.baselines.comparison import Budget, compare_systems, describe
     from transduce.data.config import DataConfig
+    from transduce.paper import plots
     from transduce.training.config import TrainingConfig
 
+    if plot is not None:
+        check_plot(plot)
     budget = Budget(steps=steps, seconds=60 * minutes)
     names = systems.split(",")
     machine.tune_allocator()
@@ -75,6 +82,9 @@ def baselines(  # noqa: PLR0913 - a command's parameters are its flags
     )
     print(describe(rows))
     write_figures(output / "baselines.json", {"rows": rows})
+    if plot is not None:
+        plots.plot_baselines(rows, plot)
+        print(f"{plot}: learning curves", file=sys.stderr)
 
 
 def _rates(text: str, count: int) -> list[float]:
@@ -102,12 +112,18 @@ def table2(
     ] = "de",
     rate: Annotated[str, typer.Option(help="TFLOP/s of one training device, or k80, k40, m40, p100.")] = "",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="All figures.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="BLEU over cost drawn to .png or .svg.")
+    ] = None,
 ) -> None:
     """Table 2: BLEU, the paper's and sacreBLEU's, and training cost, beside what is printed."""
     if language not in ("de", "fr"):
         raise UsageError(f"--language {language}: Table 2 has de and fr")
+    if plot is not None:
+        check_plot(plot)
     from transduce.data.lines import read_lines
     from transduce.inspection.cost import measured_rate, sustained_rate
+    from transduce.paper import plots
     from transduce.paper.table2 import describe, score_system
 
     sustained = sustained_rate(rate) if rate else 0.0
@@ -120,6 +136,9 @@ def table2(
         rows.append(score_system(name, outputs, goal, language=language, bundle=bundle, sustained=sustained))
     print(describe(rows, language))
     write_figures(json_file, {"language": language, "rows": rows})
+    if plot is not None:
+        plots.plot_table_2(rows, language, plot)
+        print(f"{plot}: BLEU over cost", file=sys.stderr)
 
 
 def norms(  # noqa: PLR0913 - a command's parameters are its flags
@@ -135,6 +154,9 @@ def norms(  # noqa: PLR0913 - a command's parameters are its flags
     rate: Annotated[float, typer.Option(help="Peak learning rate.")] = 1e-3,
     warmup: Annotated[int, typer.Option(help="Updates of warm-up.")] = 300,
     threads: Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")] = 0,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Both kinds by layer drawn to .png or .svg.")
+    ] = None,
 ) -> None:
     """Train with post-norm and with pre-norm alike, and show activations and gradients of each layer."""
     try:
@@ -143,8 +165,11 @@ def norms(  # noqa: PLR0913 - a command's parameters are its flags
         counts = []
     if not counts or min(counts) < 0 or sorted(set(counts)) != counts:
         raise UsageError(f"--at {at}: expected rising numbers of updates with commas, e.g. 0,10,100")
+    if plot is not None:
+        check_plot(plot)
     from transduce import machine
     from transduce.data.config import DataConfig
+    from transduce.paper import plots
     from transduce.paper.norms import describe, norms_while_learning
     from transduce.training.config import TrainingConfig
 
@@ -167,3 +192,6 @@ def norms(  # noqa: PLR0913 - a command's parameters are its flags
     )
     print(describe(rows))
     write_figures(output / "norms.json", {"rows": rows})
+    if plot is not None:
+        plots.plot_norms(rows, plot)
+        print(f"{plot}: outputs and gradients by layer", file=sys.stderr)

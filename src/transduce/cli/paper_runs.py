@@ -10,6 +10,7 @@ import typer
 
 from transduce.cli.writing import write_figures
 from transduce.errors import UsageError
+from transduce.figures import check_plot
 
 _SETTINGS = Annotated[
     list[str] | None,
@@ -29,14 +30,20 @@ def table3(  # noqa: PLR0913 - a command's parameters are its flags
     width_by: Annotated[int, typer.Option(help="Divide d_model, d_ff, d_k, d_v by this.")] = 8,
     depth_by: Annotated[int, typer.Option(help="Divide the numbers of layers by this.")] = 2,
     steps: Annotated[int, typer.Option(help="Updates of every run (base and big alike).")] = 2000,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Differences to base drawn to .png or .svg.")
+    ] = None,
     overrides: _SETTINGS = None,
 ) -> None:
     """Table 3: train its rows, at the paper's size or smaller, and set them beside the printed ones.
 
     Called again, it goes on where it was: finished runs are read, the interrupted one is resumed.
     """
+    if plot is not None:
+        check_plot(plot)
     from transduce import machine
     from transduce.config import merge, parse_assignment
+    from transduce.paper.plots import plot_table_3
     from transduce.paper.table3 import PRINTED, Scale, describe, table_3
     from transduce.training.settings import expand
 
@@ -64,6 +71,9 @@ def table3(  # noqa: PLR0913 - a command's parameters are its flags
         target=target,
     )
     print(describe(found))
+    if plot is not None:
+        plot_table_3(found, plot)
+        print(f"{plot}: differences to base", file=sys.stderr)
 
 
 def _seed(word: str) -> int:
@@ -84,15 +94,19 @@ def table4(
         str, typer.Option(help="The model, e.g. tiny; the paper's has d_model 1024 and 4 layers.")
     ] = "",
     json_file: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="All figures.")] = None,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="F1 drawn to .png or .svg.")] = None,
     overrides: _SETTINGS = None,
 ) -> None:
     """Table 4: learn to parse from trees, and score new sentences by labelled bracket F1."""
+    if plot is not None:
+        check_plot(plot)
     from transduce import machine
     from transduce.cli.progress import Progress
     from transduce.config import merge, parse_assignment
     from transduce.decoding.translator import Translator
     from transduce.evaluation.brackets import bracket_scores
     from transduce.paper import table4 as parsing
+    from transduce.paper.plots import plot_table_4
     from transduce.training.run import train as learn
 
     gold = parsing.read_treebank(test)
@@ -119,3 +133,6 @@ def table4(
     write_figures(
         json_file, {**figures, "sentences": scores.sentences, "repaired": mended, "printed": parsing.PRINTED}
     )
+    if plot is not None:
+        plot_table_4(scores.f1, str(output), plot)
+        print(f"{plot}: F1 beside the printed ones", file=sys.stderr)
