@@ -39,6 +39,9 @@ if TYPE_CHECKING:
     from transduce.evaluation.evaluate import evaluate as evaluate
     from transduce.evaluation.evaluate import evaluate_file as evaluate_file
     from transduce.evaluation.evaluate import evaluate_pairs as evaluate_pairs
+    from transduce.interchange.exporting import export_model as export_model
+    from transduce.interchange.importing import import_model as import_model
+    from transduce.interchange.verification import verify as verify
     from transduce.model.config import ModelConfig as ModelConfig
     from transduce.model.transformer import Transformer as Transformer
     from transduce.training.averaging import average_folders as average_folders
@@ -74,8 +77,10 @@ _HOMES = {
     "evaluate": "transduce.evaluation.evaluate",
     "evaluate_file": "transduce.evaluation.evaluate",
     "evaluate_pairs": "transduce.evaluation.evaluate",
+    "export_model": "transduce.interchange.exporting",
     "find_runs": "transduce.training.history",
     "get_corpus": "transduce.data.public",
+    "import_model": "transduce.interchange.importing",
     "make_shortlist": "transduce.decoding.shortlist",
     "plot_curves": "transduce.training.curves",
     "read_corpus": "transduce.data.public",
@@ -87,6 +92,7 @@ _HOMES = {
     "translate_file": "transduce.documents.translate",
     "translate_folder": "transduce.decoding.bulk",
     "translate_paragraphs": "transduce.decoding.paragraphs",
+    "verify": "transduce.interchange.verification",
     "write_corpus": "transduce.data.corpus.generator",
 }
 
@@ -115,8 +121,10 @@ __all__ = [
     "evaluate",
     "evaluate_file",
     "evaluate_pairs",
+    "export_model",
     "find_runs",
     "get_corpus",
+    "import_model",
     "make_shortlist",
     "plot_curves",
     "read_corpus",
@@ -128,6 +136,7 @@ __all__ = [
     "translate_file",
     "translate_folder",
     "translate_paragraphs",
+    "verify",
     "write_corpus",
 ]
 

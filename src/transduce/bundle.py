@@ -50,8 +50,10 @@ def save_bundle(
     config: ModelConfig,
     tokenizer: Tokenizer,
     training: Mapping[str, Any],
+    *,
+    dtype: torch.dtype = torch.float32,
 ) -> None:
-    """Nothing; ``folder`` holds the model afterwards, its weights (or state) in float32.
+    """Nothing; ``folder`` holds the model afterwards, its weights (or state) as ``dtype``.
 
     All files are written under other names first and renamed together at the end, ``config.json`` last. A
     folder may be overwritten; if the machine stops in the middle, `load_bundle` takes the old model or the
@@ -63,7 +65,7 @@ def save_bundle(
     )
     _check_vocabulary(tokenizer, config, "the tokenizer to save")
     weights = safetensors.torch.save(
-        {name: tensor.detach().to("cpu", torch.float32).contiguous() for name, tensor in state.items()}
+        {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in state.items()}
     )
     description = {
         "format": FORMAT,

@@ -27,6 +27,7 @@ from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
 from transduce.cli.evaluate import evaluate
+from transduce.cli.exporting import export, import_model, verify
 from transduce.cli.heads import heads
 from transduce.cli.inspect import inspect
 from transduce.cli.paper import app as paper
@@ -97,6 +98,17 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         average,
         "average run --last 5 --output averaged",
     ),
+    "export": (
+        "Write a model for another library.",
+        export,
+        "export model --to ctranslate2 --precision int8 --output small",
+    ),
+    "import": (
+        "Make a model folder of another toolkit's model.",
+        import_model,
+        "import opus-mt-en-de --from huggingface --output model",
+    ),
+    "verify": ("Compare two models, ours or exported ones.", verify, "verify model small"),
     "inspect": ("Say what a model holds and costs.", inspect, "inspect model"),
     "attention": (
         "Show where the heads look for a sentence.",

@@ -1,0 +1,1 @@
+"""Models that travel: written for other libraries and read from them, and compared each time."""
