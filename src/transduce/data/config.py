@@ -54,13 +54,17 @@ class DataConfig:
     domains: tuple[str, ...] = ()
     """The kind of text of each corpus, as another tag in front of its sources; "" is none."""
     valid_source: tuple[str, ...] = ()
+    """Files to validate on, as ``source``; without any, pairs are held out."""
     valid_target: tuple[str, ...] = ()
+    """As many files as ``valid_source``, aligned line by line."""
     valid_tsv: tuple[str, ...] = ()
+    """Files to validate on, as ``tsv``."""
     validation: tuple[str, ...] = ()
     """Files to validate on that hold both sides, as ``pairs``."""
     valid_languages: tuple[str, ...] = ()
     """As ``languages``, of the validation files; may be left out where all corpora have the same."""
     valid_domains: tuple[str, ...] = ()
+    """As ``domains``, of the validation files."""
     vocabulary: int = 0
     """Size of the shared subword vocabulary."""
     subwords: str = "bpe"
@@ -80,10 +84,12 @@ class DataConfig:
     clean: bool = False
     """Whether training pairs are mended and dropped as ``cleaning`` says, before anything else is done."""
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
+    """What ``clean`` does: the settings of cleaning."""
     source_language: str = ""
     """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too. Cleaning
     checks the languages that are named."""
     target_language: str = ""
+    """The same for the target."""
 
     def __post_init__(self) -> None:
         self._check_files()

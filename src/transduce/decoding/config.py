@@ -80,61 +80,69 @@ class SamplingOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class TranslationOptions:
-    """How a `Translator` turns lines into lines.
-
-    An output has at most as many tokens as its own source (the end not counted) plus ``max_extra``, its end
-    included. With ``samples`` above 0 so many outputs are drawn instead of searched (see `SamplingOptions`);
-    they depend on the line's text, the options and ``seed``. ``mbr`` puts the output first that has the
-    highest expected chrf or bleu against the others. ``batch_tokens`` bounds sentences x beam (or samples) x
-    tokens of the longest one in a batch; 0 leaves the choice to the device. ``long_lines`` says what becomes
-    of a line with more tokens than the model is meant for: split at sentence ends, truncate, or error.
-    ``flag_unusual`` adds a warning to outputs that look like a copy of the source or like endless repetition,
-    are oddly long or short, or have no end; it changes no output. ``confidence`` gives that of each word.
-
-    ``prefix_factor`` is for lines that come with a prefix: infinity keeps it, a finite factor makes the
-    tokens that follow it so many times likelier. ``no_repeat_ngram`` = n forbids n tokens in a row that the
-    output has already (0: off). ``repetition_penalty`` raises the probability of a token that the output has
-    already to this power (1: off).
-
-    ``alignments`` says which source words each output's words come from, by the attention of all decoder
-    layers or of ``alignment_layer``. ``protect`` names, with commas, what is carried through untouched: all,
-    or some of tags, placeholders, urls, emails and numbers. With ``document`` lines are paragraphs that are
-    translated sentence by sentence, with their white space kept; ``language`` is the code of the source's.
-
-    ``to`` is the language that a model of several is asked for, ``domain`` the kind of text that the source
-    is said to be; `Translator.languages` and `domains` have those that the model knows.
-
-    ``shortlist`` lets the outputs of a line hold no other tokens than the model's shortlist has for its own
-    ones (see `transduce.decoding.shortlist`): that is faster, and scores are then those among these tokens.
-    """
+    """How a `Translator` turns lines into lines."""
 
     beam: int = 4
+    """Hypotheses kept in the search; 1 is greedy (section 6.1)."""
     alpha: float = 0.6
+    """The length penalty's exponent: scores are log P / ((5 + length) / 6)^alpha, the end counted."""
     n_best: int = 1
+    """So many outputs of each line."""
     min_length: int = 1
+    """Outputs of fewer tokens, the end not counted, are never formed."""
     stop: str = "exact"
+    """When a line is left: ``exact`` or, sooner, ``full`` (see `SearchOptions`)."""
     max_extra: int = 50
+    """An output has at most as many tokens as its own source, the end not counted, and so many more, its end
+    included."""
     samples: int = 0
+    """So many outputs are drawn instead of searched (see `SamplingOptions`); they depend on the line's
+    text, the options and ``seed``."""
     temperature: float = 1.0
+    """Of sampling: divides log P before the softmax."""
     top_k: int = 0
+    """Of sampling: the most probable tokens alone; 0: all."""
     top_p: float = 1.0
+    """Of sampling: the fewest tokens that reach this share."""
     seed: int = 0
+    """Of sampling."""
     mbr: str = ""
+    """``chrf`` or ``bleu``: the output first that has the highest expected one against the others."""
     batch_tokens: int = 0
+    """Bounds sentences x beam (or samples) x tokens of the longest in a batch; 0: as suits the device."""
     long_lines: str = "split"
+    """What becomes of a line with more tokens than the model is meant for: ``split`` at sentence ends,
+    ``truncate`` or ``error``."""
     flag_unusual: bool = False
+    """Warns of outputs that look like a copy or like endless repetition, are oddly long or short, or have
+    no end; changes no output."""
     confidence: bool = False
+    """Gives the confidence in each word."""
     prefix_factor: float = math.inf
+    """For lines that come with a prefix: infinity keeps it, a finite factor makes the tokens that follow it
+    so many times likelier."""
     no_repeat_ngram: int = 0
+    """So many tokens in a row that the output has already are forbidden; 0: off."""
     repetition_penalty: float = 1.0
+    """Raises the probability of a token that the output has already to this power; 1: off."""
     alignments: bool = False
+    """Says which source words each output's words come from, by the attention of all decoder layers."""
     alignment_layer: int = 0
+    """The same by the attention of one decoder layer, from 1; 0: the trained one, or all."""
     protect: str = ""
+    """Names, with commas, what is carried through untouched: all, or some of tags, placeholders, urls,
+    emails and numbers."""
     document: bool = False
+    """Lines are paragraphs that are translated sentence by sentence, with their white space kept."""
     language: str = ""
+    """The code of the source's language, for telling sentences apart."""
     to: str = ""
+    """The language that a model of several is asked for (see `Translator.languages`)."""
     domain: str = ""
+    """The kind of text that the source is said to be (see `Translator.domains`)."""
     shortlist: bool = False
+    """Outputs hold no other tokens than the model's shortlist has for those of their line: that is faster,
+    and scores are then those among these tokens (see `transduce.decoding.shortlist`)."""
 
     def __post_init__(self) -> None:
         _ = self.search  # refuses what the search refuses

@@ -29,36 +29,58 @@ _COUNTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The settings of one Transformer, with the paper's base model as default (sections 3.1 to 3.5).
-
-    ``d_k`` and ``d_v`` of 0 mean d_model / heads. ``dropout`` acts where section 5.4 puts it: on every
-    sub-layer's output before it is added, and on the sums of embeddings and positions.
-    """
+    """The settings of one Transformer, with the paper's base model as default (sections 3.1 to 3.5)."""
 
     vocabulary: int
+    """Subwords, the reserved ones included."""
     d_model: int = 512
+    """The width of every sub-layer's output."""
     d_ff: int = 2048
+    """The width inside the feed-forward networks (section 3.3)."""
     heads: int = 8
+    """h of section 3.2.2."""
     d_k: int = 0
+    """The width of a head's queries and keys; 0: d_model / heads."""
     d_v: int = 0
+    """The width of a head's values; 0: d_model / heads."""
     encoder_layers: int = 6
+    """N of the encoder."""
     decoder_layers: int = 6
+    """N of the decoder."""
     dropout: float = 0.1
+    """On every sub-layer's output before it is added, and on the sums of embeddings and positions (section
+    5.4)."""
     attention_dropout: float = 0.0
+    """On the attention weights."""
     relu_dropout: float = 0.0
+    """Inside the feed-forward networks."""
     norm: str = "post"
+    """``post``: LayerNorm(x + Sublayer(x)), as in the paper; ``pre``: x + Sublayer(LayerNorm(x))."""
     norm_epsilon: float = 1e-6
+    """What is added to the variance in LayerNorm."""
     attention_bias: bool = False
+    """Biases in the projections of attention."""
     positions: str = "sinusoid"
+    """``sinusoid`` as printed, ``t2t`` (sines, then cosines), ``learned`` (row E), ``rotary``."""
     neighbourhood: int = 0
+    """Self-attention sees so many positions to each side alone (Table 1's last row); 0: all."""
     tying: str = "three-way"
+    """Which of source embedding, target embedding and output layer are one matrix: ``three-way`` (section
+    3.4), ``decoder`` (the last two), ``none``."""
     decoder_start: str = "zero"
+    """What opens the decoder's input: a ``zero`` vector, or the embedding of ``bos``, ``eos`` or ``pad``."""
     initialisation: str = "fused-2017"
+    """The first weights: as the code of 2017 drew them, or each matrix by its own widths (``separate``)."""
     max_length: int = 256
+    """Tokens of the longest source that the model is meant for, its end counted."""
     pad_id: int = 0
+    """The reserved id of padding."""
     eos_id: int = 1
+    """The reserved id of the end."""
     bos_id: int = 2
+    """The reserved id of the start."""
     unk_id: int = 3
+    """The reserved id of what is unknown; byte fallback leaves nothing to it."""
 
     def __post_init__(self) -> None:
         self._derive_widths()

@@ -20,64 +20,96 @@ SHARES = ("sample_source", "sample_target", "lower_case", "upper_case", "title_c
 class TrainingConfig:
     """How a model is trained.
 
-    Tokens are real ones, padding excluded, except ``micro_batch_tokens``, which bounds rows x longest on each
-    side. A limit of 0 is no limit; the first limit that is reached ends the run. ``save_every``,
-    ``valid_every`` and ``report_every`` count updates; ``patience`` counts validations without a better
-    ``metric``, and only after the warm-up. With ``save_every`` = 0 the run is saved at each fiftieth, and
-    validated at each tenth, of its length. With ``fit_micro_batch`` the most ``micro_batch_tokens`` that
-    memory holds take the place of those named. ``ema`` is the decay of a moving average of the weights, which
-    is then validated and becomes the final model; 0 is none. ``optimizer_state`` says what becomes of Adam's
-    moments where a run starts from a model. ``recompute_layers`` is activation checkpointing: less memory for
-    more time, the same result. ``compile`` is `torch.compile` of the layers, the same result within float
-    error. ``sample_source`` and ``sample_target`` draw the subwords of a side anew for each update: the share
-    of merges left out with BPE (BPE-dropout), the exponent alpha with a unigram model; 0 is off.
-    ``lower_case``, ``upper_case``, ``title_case`` and ``typos`` are shares of the pairs that are changed so
-    (see `transduce.data.variation`). ``guided_weight`` is that of the alignment term where
-    ``data.alignments`` are given, for decoder layer ``guided_layer`` (0: the last but one).
-    ``deterministic`` lets only kernels run that give the same bits every time.
+    Tokens are real ones, padding excluded, except ``micro_batch_tokens``. A limit of 0 is no limit; the first
+    limit that is reached ends the run.
     """
 
     seed: int = 1
+    """Of all randomness: first weights, dropout, the order of the data."""
     batch_tokens: int = 25_000
+    """At most so many source tokens and so many target tokens in an update (section 5.1)."""
     micro_batch_tokens: int = 0
+    """Rows times the longest, on each side, that are held at once; an update gathers several. 0: all at
+    once."""
     fit_micro_batch: bool = False
+    """The most ``micro_batch_tokens`` that memory holds take the place of those named."""
     schedule: str = "paper"
+    """``paper`` (section 5.3); ``linear``: up over ``warmup``, down to 0 at the run's end; ``constant``."""
     rate: float = 0.0
+    """The schedule's peak; 0 is the paper's, d_model^-0.5 warmup^-0.5."""
     warmup: int = 4000
+    """So many updates until the peak."""
     beta_1: float = 0.9
+    """Adam's decay of the mean of gradients."""
     beta_2: float = 0.98
+    """Adam's decay of the mean of squared gradients."""
     epsilon: float = 1e-9
+    """What Adam adds to the root of the latter."""
     clip_norm: float = 0.0
+    """Longer gradients are shortened to this length; 0: never, as in the paper."""
     label_smoothing: float = 0.1
+    """The probability that the other classes share (section 5.4)."""
     max_steps: int = 100_000
+    """Updates of the run."""
     max_epochs: int = 0
+    """Epochs of the run."""
     max_minutes: float = 0.0
+    """Minutes of updates, validations and checkpoints; what comes before does not count."""
     patience: int = 0
+    """So many validations in a row without a better ``metric`` end the run, once the warm-up is over."""
     metric: str = "bleu"
+    """What says which checkpoint is the best: ``bleu``, ``chrf`` or ``loss``."""
     save_every: int = 1500
+    """Updates between checkpoints; 0: a fiftieth of the run."""
     valid_every: int = 0
+    """Updates between validations; 0: a tenth of the run where ``save_every`` is 0, else as often."""
     valid_lines: int = 1000
+    """So many validation pairs at most are translated."""
     report_every: int = 50
+    """Updates between two lines of the log."""
     tensorboard: bool = False
+    """The log's numbers for TensorBoard as well."""
     average: int = 5
+    """So many of the last checkpoints are kept, and averaged into the final model (section 6.1)."""
     ema: float = 0.0
+    """The decay of a moving average of the weights, which is then validated and becomes the model; 0:
+    none."""
     optimizer_state: str = "fresh"
+    """Adam's moments where a run starts from a model: ``fresh``, or ``kept`` from its run."""
     device: str = "auto"
+    """``auto``, ``cpu``, ``cuda``, ``cuda:1``, ``mps``."""
     precision: str = "auto"
+    """``fp32`` or ``bf16`` products; ``auto``: bf16 where the device is fast at it. Weights are fp32
+    always."""
     sample_source: float = 0.0
+    """Subwords of sources are drawn anew each time: with BPE the share of merges left out (BPE-dropout),
+    with a unigram model the exponent alpha. 0: off."""
     sample_target: float = 0.0
+    """The same for targets."""
     lower_case: float = 0.0
+    """The share of pairs that are seen in lower case (see `transduce.data.variation`)."""
     upper_case: float = 0.0
+    """The share of pairs that are seen in upper case."""
     title_case: float = 0.0
+    """The share of pairs that are seen with each word capitalised."""
     typos: float = 0.0
+    """The share of pairs whose source gets typing errors."""
     guided_weight: float = 0.05
+    """The weight of the alignment term where there are ``data.alignments``."""
     guided_layer: int = 0
+    """The decoder layer that alignments guide, from 1; 0: the last but one."""
     recompute_layers: bool = False
+    """Activation checkpointing: less memory for more time, the same result."""
     compile: bool = False
+    """Layers go through `torch.compile`: the same result within float error."""
     threads: int = 0
+    """CPU threads; 0: all usable cores."""
     deterministic: bool = False
+    """Only kernels that give the same bits every time (GPU)."""
     parallel: str = "replicated"
+    """With several workers: ``replicated``, each holds the model; ``sharded``, each holds a part (FSDP2)."""
     timeout_minutes: float = 10.0
+    """A worker that is silent for so long ends the run on the others."""
 
     def __post_init__(self) -> None:
         self._check_finite()

@@ -26,13 +26,16 @@ class CleaningConfig:
     min_words: int = 1
     """Fewest words of a side; words are what white space separates."""
     max_words: int = 200
+    """Most words of a side."""
     max_characters: int = 2000
+    """Most characters of a side."""
     max_word: int = 100
     """Characters of the longest word; addresses may be longer."""
     max_ratio: float = 3.0
     """A side may have so many times the other's characters, and ``ratio_allowance`` more: short texts differ
     freely. Chinese, Japanese and Korean characters count double, as they say more."""
     ratio_allowance: int = 30
+    """See ``max_ratio``."""
     identical_words: int = 4
     """Sides that are equal, apart from case, punctuation and digits, and have so many words are not
     translated. Shorter ones may be names."""
