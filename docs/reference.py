@@ -1,4 +1,4 @@
-"""Writes docs/settings.md and docs/errors.md from the source: every setting, and every error message.
+"""Writes docs/settings.md, errors.md and api.md from the source: settings, messages, public names.
 
 python docs/reference.py [--check]
 """
@@ -13,6 +13,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+
+import transduce
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "transduce"
@@ -45,7 +47,7 @@ ERRORS = {
 
 def main() -> int:
     """Zero; one where --check finds that the pages are not what the source says."""
-    pages = {"settings.md": settings_page(), "errors.md": errors_page()}
+    pages = {"settings.md": settings_page(), "errors.md": errors_page(), "api.md": api_page()}
     stale = []
     for name, text in pages.items():
         path = ROOT / "docs" / name
@@ -67,7 +69,7 @@ def settings_page() -> str:
         "Made by `docs/reference.py` from the dataclasses. In a run's TOML file the names stand below",
         "`[model]`, `[training]`, `[data]` and `[cleaning]`; on the command line as `--set training.seed=2`.",
         "Presets change some defaults, and `transduce train` chooses others by the amount of data and says",
-        "so. Those of translating are flags of `transduce translate` and arguments of `Translator.translate`.",
+        "so. Those of translating are flags of `transduce translate`, and arguments of `Translator`.",
     ]
     for section, module, name, about in SETTINGS:
         lines += ["", f"## {section}", "", about, "", "| setting | default | what |", "|---|---|---|"]
@@ -130,6 +132,26 @@ def errors_page() -> str:
                 "|---|---|",
             ]
             lines += [f"| {code} | {cell(text)} |" for code, text in found]
+    return "\n".join(lines) + "\n"
+
+
+def api_page() -> str:
+    """Every public name, with the place that the site takes its text from."""
+    lines = [
+        "# Python",
+        "",
+        "Made by `docs/reference.py`. Everything here is imported from `transduce` itself, as in",
+        "`from transduce import Translator`, and loaded when it is first used. What is not here may change",
+        "from one version to the next. Errors that are raised are subclasses of `TransduceError`.",
+    ]
+    for name, home in sorted(transduce._HOMES.items(), key=lambda item: item[0].lower()):
+        value = getattr(importlib.import_module(home), name)
+        first = (inspect.getdoc(value) or "").split("\n\n", maxsplit=1)[0]
+        if not first:
+            raise SystemExit(f"{home}.{name} has no docstring")
+        lines += ["", f"## {name}", "", cell(" ".join(first.split())), ""]
+        kind = "autoclass" if inspect.isclass(value) else "autofunction"
+        lines += ["```{eval-rst}", f".. {kind}:: {home}.{name}", "```"]
     return "\n".join(lines) + "\n"
 
 
