@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from fakes import same, upper
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transduce.data.formats.subtitles import read_cues
 from transduce.documents.subtitles import divided
 from transduce.documents.translate import translate_document
 from transduce.errors import DataError
@@ -32,6 +34,7 @@ def srt(text: str, function: object = upper) -> str:
         ("a < b & c", "A < B & C"),
         ("...", "..."),
         ("1984", "1984"),
+        ("one -> two --> three", "ONE -> TWO --> THREE"),
         ("this row is rather long, so there\nis a second one of that length.",) * 2,
     ],
 )
@@ -128,6 +131,34 @@ def test_times_that_are_none_are_refused_with_their_line_and_latin_subtitles_are
         translate_document(b"1\n00:00 -> 1 --> x\nHi\n", "srt", same, name="x")
     text = cue(1, "caf\xe9 ol\xe9").encode("latin-1")
     assert translate_document(text, "srt", upper).content == cue(1, "CAF\xc9 OL\xc9").encode("latin-1")
+
+
+DAMAGED = {
+    "no arrow": ("1\n00:00:01,000 -> 00:00:02,000\nHi\n", 1, "no number and times"),
+    "no end": ("1\n00:00:bad\nHi\n", 1, "no number and times"),
+    "a gap in a text": (cue(1, "Hi\n\nthere"), 5, "no number and times"),
+    "a text above": ("Hi\n1\n" + cue(1, "there").partition("\n")[2], 1, "no number and times"),
+    "no number": ("Hi\n" + cue(1, "there").partition("\n")[2], 1, "no number and times"),
+    "no gap": (cue(1, "Hi") + cue(2, "there"), 5, "times inside a text"),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED)
+@pytest.mark.parametrize("kind", ["srt", "vtt"])
+def test_a_damaged_cue_is_refused_with_its_line_as_where_a_corpus_is_read(
+    damage: str, kind: str, tmp_path: Path
+) -> None:
+    text, line, message = DAMAGED[damage]
+    text, line = cue(3, "Before.") + "\n" + text + "\n" + cue(9, "After."), line + 4
+    if kind == "vtt":
+        text, line = "WEBVTT\n\n" + text, line + 2
+        if damage == "no number":  # a name
+            return
+    with pytest.raises(DataError, match=rf"^x:{line}: {message}"):
+        translate_document(text.encode(), kind, same, name="x")
+    (tmp_path / f"x.{kind}").write_text(text)
+    with pytest.raises(DataError, match=rf"x\.{kind}:\d+: {message}"):
+        read_cues(tmp_path / f"x.{kind}")
 
 
 TEXTS = st.sampled_from(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from transduce.data.formats.subtitles import times_inside, without_times
 from transduce.documents.encodings import decode
 from transduce.documents.entities import decoded
 from transduce.documents.inline import says_something
@@ -74,21 +75,30 @@ def open_subtitles(content: bytes, reading: Reading, *, vtt: bool) -> Opened:
 
 
 def _cues(text: str, name: str, lines: Lines, vtt: bool) -> Iterator[_Cue]:
-    """The cues, a blank line after each; speakers of one cue apart."""
-    for first, end in _blocks(text):
-        for at, line in _rows(text, first, end):
-            if vtt and at == first and _NOTE.match(line):
-                break
-            timing = _TIMING.fullmatch(line)
-            if timing is not None:
-                begin = min(at + len(line) + 1, end)
-                yield from _speakers(text, begin, end, _seconds(timing[1]), _seconds(timing[2]))
-                break
-            if "-->" in line:
-                raise DataError(
-                    f"{name}:{lines.number(at)}: these are no times: {line.strip()!r}; "
-                    "expected 00:00:01,000 --> 00:00:02,000"
-                )
+    """The cues, a blank line after each; speakers of one cue apart. DataError for a text without times."""
+    for number, (first, end) in enumerate(_blocks(text)):
+        rows = list(_rows(text, first, end))
+        if vtt and _NOTE.match(rows[0][1]):
+            continue
+        place = next((place for place, (_, line) in enumerate(rows) if "-->" in line), None)
+        is_header = vtt and number == 0
+        if is_header and place is None:
+            continue
+        above = [] if place is None or is_header else [line.strip("\ufeff \t") for _, line in rows[:place]]
+        if place is None or len(above) > 1 or not (vtt or all(line.isdecimal() for line in above)):
+            raise without_times(name, lines.number(first))
+        at, line = rows[place]
+        timing = _TIMING.fullmatch(line)
+        if timing is None:
+            raise DataError(
+                f"{name}:{lines.number(at)}: these are no times: {line.strip()!r}; "
+                "expected 00:00:01,000 --> 00:00:02,000"
+            )
+        for other, line in rows[place + 1 :]:
+            if _TIMING.fullmatch(line):  # an arrow alone may be text
+                raise times_inside(name, lines.number(other))
+        begin = min(rows[place + 1][0] if place + 1 < len(rows) else end, end)
+        yield from _speakers(text, begin, end, _seconds(timing[1]), _seconds(timing[2]))
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:

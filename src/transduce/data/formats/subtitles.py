@@ -77,17 +77,27 @@ def _cue(block: list[str], line: int, file: str, vtt: bool) -> Cue:
     at = next((place for place, text in enumerate(block) if "-->" in text), None)
     found = None if at is None or at > 1 else _TIMES.fullmatch(block[at])
     if at is None or found is None or (at == 1 and not vtt and not block[0].strip().isdecimal()):
-        raise DataError(
-            f"{file}:{line}: no number and times such as 00:01:02,500 --> 00:01:04,000 in front of a text; "
-            "an empty line ends a text"
-        )
+        raise without_times(file, line)
     if any("-->" in text for text in block[at + 1 :]):
-        raise DataError(f"{file}:{line + at}: times inside a text; an empty line ends a text")
+        raise times_inside(file, line + at)
     begin, end = (_milliseconds(found.groups()[side : side + 4]) for side in (0, 4))
     if end < begin:
         raise DataError(f"{file}:{line + at}: ends before it begins; mend the times")
     text = " ".join(part for text in block[at + 1 :] if (part := _TAGS.sub("", text).strip()))
     return Cue(unescape(text) if vtt else text, begin, end, line + at)
+
+
+def without_times(file: str, line: int) -> DataError:
+    """The error of a text without its times; ``line`` is its first."""
+    return DataError(
+        f"{file}:{line}: no number and times such as 00:01:02,500 --> 00:01:04,000 in front of a text; "
+        "an empty line ends a text"
+    )
+
+
+def times_inside(file: str, line: int) -> DataError:
+    """The error of a text that goes on with the times of another."""
+    return DataError(f"{file}:{line}: times inside a text; an empty line ends a text")
 
 
 def _milliseconds(parts: tuple[str | None, ...]) -> int:
