@@ -18,9 +18,9 @@ from transduce.data import cluster
 from transduce.data.config import DataConfig
 from transduce.data.crew import Crew
 from transduce.data.prepare import prepare
-from transduce.decoding import bulk
-from transduce.decoding.bulk import translate_folder
-from transduce.errors import DataError, UsageError
+from transduce.documents import bulk
+from transduce.documents.bulk import translate_folder
+from transduce.errors import DataError, TransduceError, UsageError
 
 HOW = {"device": "cpu", "precision": "fp32", "engine": "torch", "threads": 1}
 
@@ -152,6 +152,26 @@ def test_a_cluster_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "is_initialized", lambda: False)
     with pytest.raises(UsageError, match=r"--ray 127\.0\.0\.1:1: no cluster answers there .*GCS.*ray start"):
         next(Crew(ray="127.0.0.1:1").in_order(len, ["a"]))
+
+
+@pytest.mark.parametrize("error", [Exception, RuntimeError, TimeoutError, OSError])
+def test_a_local_cluster_that_does_not_start(monkeypatch: pytest.MonkeyPatch, error: type[Exception]) -> None:
+    module = pytest.importorskip("ray", reason="needs the extra `ray`")
+    ended: list[bool] = []
+
+    def refused(**_: Any) -> None:
+        raise error("The current node timed out\nduring startup.")
+
+    monkeypatch.setattr(module, "init", refused)
+    monkeypatch.setattr(module, "is_initialized", lambda: False)
+    monkeypatch.setattr(module, "shutdown", lambda: ended.append(True))
+    with pytest.raises(
+        TransduceError,
+        match=r"^--ray local: the local Ray cluster did not start \(.*timed out.*leave --ray out",
+    ) as found:
+        next(Crew(ray="local").in_order(len, ["a"]))
+    assert found.value.exit_code == 1
+    assert ended
 
 
 def test_without_ray_it_is_said_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from transduce.data.public import get_corpus as get_corpus
     from transduce.data.public import read_corpus as read_corpus
     from transduce.data.public import split_corpus as split_corpus
-    from transduce.decoding.bulk import translate_folder as translate_folder
     from transduce.decoding.glossary import Glossary as Glossary
     from transduce.decoding.pair_scores import PairScorer as PairScorer
     from transduce.decoding.paragraphs import translate_paragraphs as translate_paragraphs
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from transduce.decoding.synthetic import distill as distill
     from transduce.decoding.terms import Term as Term
     from transduce.decoding.translator import Translator as Translator
+    from transduce.documents.bulk import translate_folder as translate_folder
     from transduce.documents.translate import translate_document as translate_document
     from transduce.documents.translate import translate_file as translate_file
     from transduce.errors import TransduceError as TransduceError
@@ -90,7 +90,7 @@ _HOMES = {
     "train": "transduce.training.run",
     "translate_document": "transduce.documents.translate",
     "translate_file": "transduce.documents.translate",
-    "translate_folder": "transduce.decoding.bulk",
+    "translate_folder": "transduce.documents.bulk",
     "translate_paragraphs": "transduce.decoding.paragraphs",
     "verify": "transduce.interchange.verification",
     "write_corpus": "transduce.data.corpus.generator",

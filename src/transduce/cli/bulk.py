@@ -19,7 +19,7 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
     *,
     source: Annotated[
         Path,
-        typer.Option("--input", metavar="FOLDER", help="Text files, also in folders in it."),
+        typer.Option("--input", metavar="FOLDER", help="Text files and documents, also in folders in it."),
     ],
     output: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where the files go; those that are there are kept.")
@@ -33,6 +33,12 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
         bool, typer.Option("--pairs", help="Write translation, tab, original: back-translated pairs.")
     ] = False,
     tag: Annotated[str, typer.Option(help="With --pairs: stands before each translation.")] = "",
+    kind: Annotated[
+        str, typer.Option("--format", help="Read every file so: text is lines, po, ...; else by their names.")
+    ] = "",
+    target_language: Annotated[
+        str, typer.Option(help="The target's language, where a document must say it (TMX, XLIFF 2).")
+    ] = "",
     beam: Annotated[int, typer.Option(help="Hypotheses kept in the search; 1 is greedy.")] = 4,
     assignments: Annotated[
         list[str] | None,
@@ -47,7 +53,7 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
     from transduce import machine
     from transduce.config import merge, parse_assignment
     from transduce.data.crew import Crew
-    from transduce.decoding.bulk import translate_folder
+    from transduce.documents.bulk import translate_folder
 
     options: dict[str, Any] = merge({"beam": beam}, *(parse_assignment(text) for text in assignments or ()))
     if workers < 0 or gpus < 0:
@@ -68,6 +74,8 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
             crew=crew,
             pairs=pairs,
             tag=tag,
+            format=kind,
+            target_language=target_language,
             say=progress.say,
             told=progress.finished,
             how=how,

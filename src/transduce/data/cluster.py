@@ -93,12 +93,22 @@ def connected(address: str, workers: int = 0) -> Iterator[Any]:
             )
         else:
             ray.init(address=address, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        raise UsageError(
-            f"--ray {address}: no cluster answers there ({machine.one_line(error)}); start one with "
-            "`ray start --head`, or use --ray local"
-        ) from None
+    except Exception as error:  # Ray raises all kinds, Exception itself among them
+        ray.shutdown()
+        raise _not_connected(address, machine.one_line(error)) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _not_connected(address: str, said: str) -> TransduceError:
+    if address == LOCAL:
+        return TransduceError(
+            f"--ray local: the local Ray cluster did not start ({said}); free memory and try again, see "
+            "Ray's logs in /tmp/ray/session_latest/logs, or leave --ray out: --workers needs no Ray"
+        )
+    return UsageError(
+        f"--ray {address}: no cluster answers there ({said}); start one with `ray start --head`, or use "
+        "--ray local"
+    )

@@ -12,9 +12,10 @@ from tiny_translator import save_tiny, sentences
 from transduce.bundle import load_bundle
 from transduce.cli.main import main
 from transduce.data.crew import Crew
-from transduce.decoding import bulk as module
-from transduce.decoding.bulk import translate_folder
 from transduce.decoding.translator import Translator
+from transduce.documents import bulk as module
+from transduce.documents.bulk import translate_folder
+from transduce.documents.bulk_record import RECORD
 from transduce.errors import BundleError, DataError, TransduceError, UsageError
 
 OPTIONS: dict[str, Any] = {"beam": 2, "max_extra": 3}
@@ -61,7 +62,7 @@ def done(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): path.read_text("utf-8")
         for path in folder.rglob("*")
-        if path.is_file() and path.name != module.RECORD
+        if path.is_file() and path.name != RECORD
     }
 
 
@@ -199,3 +200,80 @@ def test_the_command(
     assert capsys.readouterr().err.endswith("out: 4 files\n")
     assert main([*call, "--set", "alpha=1"]) == 2
     assert "other settings (alpha)" in capsys.readouterr().err
+
+
+PAGE = "<p>{}</p>\n"
+CATALOG = 'msgid "{}"\nmsgstr "{}"\n'
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_documents_are_translated_as_documents_and_lines_as_lines(
+    tmp_path: Path, model: str, texts: dict[str, list[str]], workers: int
+) -> None:
+    pytest.importorskip("sentencex", reason="the extra `documents` is not installed")
+    (text,) = (line.removesuffix(".") for line in sentences(1, seed=1, words=(3, 4)))
+    (tmp_path / "in" / "x.html").write_text(PAGE.format(text))
+    (tmp_path / "in" / "b" / "y.po").write_text(CATALOG.format(text, ""))
+    (output,) = Translator(load_bundle(model)).translate([text], **OPTIONS)
+    told: list[int] = []
+    call: tuple[Any, ...] = (model, tmp_path / "in", tmp_path / "out")
+    translate_folder(*call, crew=Crew(workers=workers), told=told.append, how=HOW, **OPTIONS)
+    assert done(tmp_path / "out") == expected(model, texts) | {
+        "x.html": PAGE.format(output),
+        "b/y.po": "#, fuzzy\n" + CATALOG.format(text, output),
+    }
+    assert sum(told) == 20
+    translate_folder(model, tmp_path / "in", tmp_path / "lines", format="text", how=HOW, **OPTIONS)
+    lines = Translator(load_bundle(model)).translate([PAGE.format(text).strip()], **OPTIONS)
+    assert (tmp_path / "lines" / "x.html").read_text() == f"{lines[0]}\n"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_files_that_cannot_be_translated_keep_no_other_from_it(
+    tmp_path: Path, model: str, texts: dict[str, list[str]], workers: int, capsys: Any
+) -> None:
+    folder = tmp_path / "in"
+    (folder / "a_bad.txt").write_bytes(b"a.\nb.\nc.\nd.\n\xff\n" + b"e.\n" * 9)
+    (folder / "b" / "bad.srt").write_text("1\n00:00:bad\nHi\n")
+    (folder / "bad.tmx").write_text('<tmx version="1.4"><header srclang="en"/><body/></tmx>')
+    (folder / "bad.po.gz").write_bytes(gzip.compress(b""))
+    said: list[str] = []
+    call: tuple[Any, ...] = (model, folder, tmp_path / "out")
+    how = {"crew": Crew(workers=workers), "how": HOW, **OPTIONS}
+    with pytest.raises(
+        DataError, match=r"^4 of 8 files could not be .*a_bad.*bad\.srt.*bad\.po\.gz.*bad\.tmx"
+    ):
+        translate_folder(*call, say=said.append, **how)
+    assert done(tmp_path / "out") == expected(model, texts)
+    assert [line.removeprefix(f"not translated: {folder}/")[:40] for line in said] == [
+        "a_bad.txt:5: not valid UTF-8 (byte 0xff ",
+        "b/bad.srt:1: no number and times such as",
+        "bad.po.gz: documents are translated in p",
+        "bad.tmx: a TMX file has any number of la",
+    ]
+    arguments = ["bulk", model, "--input", str(folder), "--output", str(tmp_path / "out"), "--set"]
+    arguments += ["max_extra=3", "--beam", "2", "--precision", "fp32", "--engine", "torch", "--device", "cpu"]
+    assert main(arguments) == 1
+    assert "error: 4 of 8 files could not be translated" in capsys.readouterr().err
+    for name in ("b/bad.srt", "bad.tmx", "bad.po.gz"):
+        (folder / name).unlink()
+    (folder / "a_bad.txt").write_text("")
+    translate_folder(*call, say=said.append, **how)  # mended, and the others are not done again
+    assert said[4:] == ["4 of 5 files are there already"]
+    assert done(tmp_path / "out") == expected(model, texts) | {"a_bad.txt": ""}
+
+
+def test_lines_that_a_model_cannot_take_are_told_with_their_file_and_documents_make_no_pairs(
+    tmp_path: Path, model: str, texts: dict[str, list[str]]
+) -> None:
+    (tmp_path / "in" / "long.txt").write_text("a.\nb.\nc.\n" + "x " * 60 + "\n")
+    (tmp_path / "in" / "x.md").write_text("a\n")
+    with pytest.raises(
+        DataError, match=r"^2 of 6 files .*in/long\.txt, .*x\.md \(the first: .*long\.txt: .*4"
+    ):
+        translate_folder(
+            model, tmp_path / "in", tmp_path / "out", pairs=True, long_lines="error", how=HOW, **OPTIONS
+        )
+    assert sorted(done(tmp_path / "out")) == sorted(texts)
+    with pytest.raises(UsageError, match="format is 'pdf'; choose text or one of po, "):
+        translate_folder(model, tmp_path / "in", tmp_path / "out", format="pdf")
