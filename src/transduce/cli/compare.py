@@ -28,6 +28,10 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
     test: Annotated[str, typer.Option(help="bootstrap, randomisation, both or none.")] = "both",
     samples: Annotated[int, typer.Option(help="Samples of a test; 0: 1,000 and 10,000.")] = 0,
     shown: Annotated[int, typer.Option(help="So many of the sentences that differ most.")] = 10,
+    comet: Annotated[
+        str,
+        typer.Option(metavar="CKPT", help="Also COMET, by this model and the program comet-score."),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object for machines.")] = False,
     output: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write one HTML page.")] = None,
 ) -> None:
@@ -40,14 +44,21 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
     if output is not None and output.suffix != ".html":
         raise UsageError(f"{output}: the comparison is written as a page; name it .html")
     from transduce.data.lines import read_lines
+    from transduce.evaluation.comet import check_comet, comet_scores
     from transduce.evaluation.compare import compare as compared
     from transduce.evaluation.compare_page import describe, page
     from transduce.files import write_bytes
 
+    if comet:
+        check_comet(comet)
     sources = list(read_lines(source))
     references = [list(read_lines(path)) for path in reference]
     outputs = [(name, outputs_of(name, sources)[0]) for name in systems]
     lines = read_lines(training) if training else iter(())
+    neural: list[list[float]] = []
+    if comet:
+        print(f"COMET of {len(systems)} systems, {len(sources):,} lines each", file=sys.stderr, flush=True)
+        neural = comet_scores([lines for _, lines in outputs], sources, references[0], comet)
     found = compared(
         list(zip(_short([name for name, _ in outputs]), [lines for _, lines in outputs], strict=True)),
         references,
@@ -56,6 +67,7 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
         tests=chosen,
         samples=samples,
         shown=shown,
+        comet=neural,
     )
     if output is not None:
         write_bytes(output, page(found).encode())

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transduce.evaluation.scores import check_lines, score, tokenised_sign
-from transduce.evaluation.significance import Tested, paired_tests
+from transduce.evaluation.significance import Tested, paired_segment_tests, paired_tests
 
 LENGTHS = (10, 20, 30, 40, 50)
 """Upper ends of the buckets of source words; one more for what is longer."""
@@ -92,12 +92,14 @@ def compare(
     tests: Sequence[str] = ("bootstrap", "randomisation"),
     samples: int = 0,
     shown: int = 10,
+    comet: Sequence[Sequence[float]] = (),
 ) -> Comparison:
     """What there is to say of these outputs of one test set; significance is against the first system.
 
     ``training`` are lines in the target language; how often they hold a word says how rare it is (without
     them the reference's own counts). ``samples`` is for the tests (see `paired_tests`), ``shown`` the
-    number of sentences that differ most. Raises DataError for unequal line counts.
+    number of sentences that differ most; ``comet`` has each system's COMET line by line. Raises
+    DataError for unequal line counts.
     """
     names = [name for name, _ in systems]
     for name, outputs in systems:
@@ -113,10 +115,17 @@ def compare(
     found = {}
     if len(systems) > 1:
         found = {test: paired_tests(systems, references, test=test, samples=samples) for test in tests}
+        if comet:
+            scored = list(zip(names, comet, strict=True))
+            for test, rows in found.items():
+                rows += paired_segment_tests(scored, "comet", test=test, samples=samples)
+    whole = [_whole(lines, references) for lines in columns]
+    for figures, scores in zip(whole, comet, strict=bool(comet)):
+        figures["comet"] = sum(scores) / max(1, len(scores))
     return Comparison(
         systems=tuple(names),
         sentences=len(sources),
-        whole=tuple(_whole(lines, references) for lines in columns),
+        whole=tuple(whole),
         tests=found,
         parts={
             "source words": by_group(

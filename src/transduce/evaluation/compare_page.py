@@ -21,17 +21,23 @@ def describe(found: Comparison) -> str:
     """Tables for the terminal; * marks a difference to the first system with p < 0.05."""
     lines = [f"warning: {warning}" for warning in found.warnings]
     width = max(8, *(len(name) for name in found.systems))
-    lines += [f"{found.sentences:,} sentences", f"{'system':{width}}   BLEU   chrF    TER"]
+    comet = "comet" in found.whole[0]
+    heads = f"{'system':{width}}   BLEU   chrF    TER{'   COMET' if comet else ''}"
+    lines += [f"{found.sentences:,} sentences", heads]
     for name, whole in zip(found.systems, found.whole, strict=True):
-        lines.append(f"{name:{width}} {whole['bleu']:6.2f} {whole['chrf']:6.2f} {whole['ter']:6.2f}")
+        more = f"{whole['comet']:8.4f}" if comet else ""
+        lines.append(f"{name:{width}} {whole['bleu']:6.2f} {whole['chrf']:6.2f} {whole['ter']:6.2f}{more}")
     for test, rows in found.tests.items():
         lines += ["", f"paired {test} against {found.systems[0]}"]
         for tested in rows:
             if tested.p is not None:
                 mark = " *" if significant(tested) else ""
-                spread = "" if tested.interval is None else f", {tested.mean:.2f} +- {tested.interval:.2f}"
-                told = f"{tested.score:6.2f}{spread}, p = {tested.p:.4f}{mark}"
-                lines.append(f"{tested.system:{width}} {tested.metric:4} {told}")
+                digits = _digits(tested.metric)
+                spread = ""
+                if tested.interval is not None:
+                    spread = f", {tested.mean:.{digits}f} +- {tested.interval:.{digits}f}"
+                told = f"{tested.score:6.{digits}f}{spread}, p = {tested.p:.4f}{mark}"
+                lines.append(f"{tested.system:{width}} {tested.metric:5} {told}")
     for title, parts in found.parts.items():
         value = "F1" if title.startswith("frequency") else "BLEU"
         names = max([len(title), *(len(part.name) for part in parts)])
@@ -42,6 +48,11 @@ def describe(found: Comparison) -> str:
             lines.append(f"{part.name:{names}}{part.size:>9,}{cells}")
     lines += _sentences(found)
     return "\n".join([*lines, "", *dict.fromkeys(whole["signature"] for whole in found.whole)])
+
+
+def _digits(metric: str) -> int:
+    """Decimals of a score: COMET's lie between 0 and 1."""
+    return 4 if metric == "comet" else 2
 
 
 def _sentences(found: Comparison) -> list[str]:
@@ -61,15 +72,22 @@ def page(found: Comparison) -> str:
     """One HTML page with all tables; it needs nothing else."""
     parts = [f"<p>{escape(warning)}</p>" for warning in found.warnings]
     parts.append(f"<p>{found.sentences:,} sentences.</p>")
+    metrics = [name for name in ("bleu", "chrf", "ter", "comet") if name in found.whole[0]]
     rows = [
-        [name, *(f"{whole[metric]:.2f}" for metric in ("bleu", "chrf", "ter"))]
+        [name, *(f"{whole[metric]:.{_digits(metric)}f}" for metric in metrics)]
         for name, whole in zip(found.systems, found.whole, strict=True)
     ]
-    parts.append(_table(["system", "BLEU", "chrF", "TER"], rows, best=(1, 2, -3)))
+    heads = ["system", *("BLEU", "chrF", "TER", "COMET")[: len(metrics)]]
+    parts.append(_table(heads, rows, best=(1, 2, -3, 4)[: len(metrics)]))
     for test, tested_rows in found.tests.items():
         parts.append(f"<h2>Paired {escape(test)} against {escape(found.systems[0])}</h2>")
         rows = [
-            [t.system, t.metric, f"{t.score:.2f}", f"{t.p:.4f}" + (" *" if significant(t) else "")]
+            [
+                t.system,
+                t.metric,
+                f"{t.score:.{_digits(t.metric)}f}",
+                f"{t.p:.4f}" + (" *" if significant(t) else ""),
+            ]
             for t in tested_rows
             if t.p is not None
         ]

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from transduce.errors import UsageError
 from transduce.evaluation.scores import check_lines, reference_lists
 
@@ -85,6 +87,45 @@ def paired_tests(
                     _number(result.ci),
                 )
             )
+    return results
+
+
+def paired_segment_tests(
+    systems: Sequence[tuple[str, Sequence[float]]], metric: str, *, test: str = "bootstrap", samples: int = 0
+) -> list[Tested]:
+    """The same for a metric that is the mean of the scores of sentences; the seed is fixed: results repeat.
+
+    Raises UsageError for an unknown test.
+    """
+    if test not in TESTS:
+        raise UsageError(f"test is {test!r}; choose one of {', '.join(TESTS)}")
+    draw = np.random.default_rng(12345)
+    count = samples or (1_000 if test == "bootstrap" else 10_000)
+    values = np.array([scores for _, scores in systems], dtype=np.float64)
+    size = values.shape[1]
+    means = values.mean(1)
+    drawn = np.empty((count, len(systems)))
+    against = np.zeros(len(systems))
+    for sample in range(count):
+        if test == "bootstrap":
+            drawn[sample] = values[:, draw.integers(size, size=size)].mean(1)
+        else:
+            swapped = draw.random(size) < 0.5
+            differences = np.where(swapped, -1.0, 1.0) * (values - values[0])
+            against += np.abs(differences.mean(1)) >= np.abs(means - means[0]) - 1e-12
+    if test == "bootstrap":  # around their mean the differences are what chance makes of equal systems
+        differences = drawn - drawn[:, :1]
+        chance = np.abs(differences - differences.mean(0))
+        against = (chance >= np.abs(means - means[0]) - 1e-12).sum(0)
+    results = []
+    for i, (name, _) in enumerate(systems):
+        p = None if i == 0 else float((against[i] + 1) / (count + 1))
+        spread: tuple[float | None, float | None] = (None, None)
+        if test == "bootstrap":
+            ordered = np.sort(drawn[:, i])
+            half = (ordered[int(0.975 * (count - 1))] - ordered[int(0.025 * (count - 1))]) / 2
+            spread = (float(drawn[:, i].mean()), float(half))
+        results.append(Tested(name, metric, float(means[i]), p, *spread))
     return results
 
 
