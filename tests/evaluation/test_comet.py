@@ -114,8 +114,9 @@ sentencepiece.SentencePieceTrainer.train(
 from transformers import XLMRobertaConfig, XLMRobertaTokenizerFast
 tokenizer = XLMRobertaTokenizerFast(vocab_file=prefix + ".model")
 tokenizer.save_pretrained(encoder)
-config = XLMRobertaConfig(vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
-    intermediate_size=16, max_position_embeddings=130, type_vocab_size=1, pad_token_id=1)
+config = XLMRobertaConfig(
+    vocab_size=len(tokenizer), hidden_size=16, num_hidden_layers=2, intermediate_size=16, type_vocab_size=1,
+    num_attention_heads=2, max_position_embeddings=130, pad_token_id=1)
 config.save_pretrained(encoder)
 from comet.models import RegressionMetric
 import pytorch_lightning
