@@ -46,7 +46,7 @@ def test_help_lists_every_command_in_order_with_an_example(capsys):
     assert places == sorted(places)
     for name in COMMANDS:
         assert f" transduce {name}" in text
-    assert "completion" not in text
+    assert "--install-completion" not in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
 

@@ -23,6 +23,7 @@ from transduce.cli.attention import attention
 from transduce.cli.average import average
 from transduce.cli.bulk import bulk
 from transduce.cli.compare import compare
+from transduce.cli.completion import answer, asked, completion
 from transduce.cli.corpus import app as corpus
 from transduce.cli.demo import demo
 from transduce.cli.doctor import doctor
@@ -128,6 +129,7 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
     "positions": ("Compare positions with the paper's.", positions, "positions model"),
     "neighbours": ("List the nearest subwords.", neighbours, "neighbours model dog"),
     "tree": ("Show how a search came to its output.", tree, 'tree model --source "A dog runs."'),
+    "completion": ("Make a shell complete commands and flags.", completion, "completion bash"),
     "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
     "paper": ("Make the paper's tables again.", paper, "paper table1"),
     "corpus": (
@@ -232,6 +234,8 @@ def _terminate_as_interrupt() -> Any:
 
 def _run(arguments: list[str]) -> int:
     """The exit code; raises whatever the command raises."""
+    if asked():
+        return answer(get_command(build_app()), asked())
     if not arguments:
         with contextlib.redirect_stdout(sys.stderr):
             _run(["--help"])
