@@ -59,6 +59,17 @@ def t2t_position(pos: int, d_model: int) -> list[float]:
     return [math.sin(a) for a in angles] + [math.cos(a) for a in angles]
 
 
+def activated(x: Array, kind: str) -> Array:
+    """max(0, x), x times the logistic function of x (swish), or x times the normal distribution's (gelu)."""
+    if kind == "relu":
+        return np.maximum(0.0, x)
+    if kind == "swish":
+        share = np.vectorize(lambda v: 1 / (1 + math.exp(-v)))(x)
+    else:
+        share = np.vectorize(lambda v: (1 + math.erf(v / math.sqrt(2))) / 2)(x)
+    return np.asarray(x * share)
+
+
 def rotate(x: Array, first: int) -> Array:
     """Each pair (2i, 2i + 1) of row p turned by the angle of position ``first`` + p, as complex numbers."""
     d_k = x.shape[1]
@@ -87,7 +98,7 @@ class ReferenceTransformer:
             x = self._decoder_layer(f"decoder.layers.{n}.", x, memory)
         if self.config.norm == "pre":
             x = self._norm("decoder.norm", x)
-        return x @ self._table("output").T
+        return x @ self._table("output").T + self.p.get("embeddings.output_bias", 0.0)
 
     def encode(self, source: Sequence[int]) -> Array:
         """The encoder's output, one row for each token."""
@@ -119,7 +130,7 @@ class ReferenceTransformer:
         return out + self.p[name + ".bias"] if name + ".bias" in self.p else out
 
     def _feed_forward(self, at: str, x: Array) -> Array:
-        hidden = np.maximum(0.0, self._linear(at + "feed_forward.w_1", x))
+        hidden = activated(self._linear(at + "feed_forward.w_1", x), self.config.activation)
         return self._linear(at + "feed_forward.w_2", hidden)
 
     def _self(self, at: str, x: Array, sees: Sees) -> Array:
@@ -158,7 +169,7 @@ class ReferenceTransformer:
         c, table = self.config, self._table(side)
         rows = []
         for pos, token in enumerate(ids):
-            row = table[token] * math.sqrt(c.d_model)
+            row = table[token] * (math.sqrt(c.d_model) if c.scale_embeddings else 1.0)
             if side == "target" and c.decoder_start == "zero" and token == c.pad_id:
                 row = np.zeros(c.d_model)
             rows.append(row + self._position(pos, side))

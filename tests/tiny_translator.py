@@ -39,6 +39,8 @@ def tiny_model(*, seed: int = 1, ends: float = 7.0, **settings: Any) -> Transfor
     model = Transformer(ModelConfig(**{"vocabulary": tokenizer().vocabulary, **values})).eval()
     with torch.no_grad():
         output = model.embeddings.output.mul_(3.0)
+        if model.embeddings.output_bias is not None:
+            model.embeddings.output_bias.copy_(torch.linspace(-0.5, 0.5, len(output)))
         # Ends come up about as often as in real outputs.
         end = output[model.config.eos_id]
         model.decoder.layers[-1].add_norm_3.norm.bias.copy_(ends * end / end.square().sum())

@@ -31,8 +31,10 @@ def shortlist(*, whole: bool = False) -> Shortlist:
     return Shortlist(drawn, frequent.astype(np.int32), np.zeros(size, np.bool_))
 
 
-def translator(engine: str, *, whole: bool = False, precision: str = "fp32") -> Translator:
-    it = Translator(tiny_bundle(), engine=engine, precision=precision)
+def translator(
+    engine: str, *, whole: bool = False, precision: str = "fp32", output_bias: bool = False
+) -> Translator:
+    it = Translator(tiny_bundle(output_bias=output_bias), engine=engine, precision=precision)
     it.searcher.shortlist = shortlist(whole=whole)
     return it
 
@@ -127,8 +129,9 @@ def test_neither_batch_size_nor_order_nor_neighbours_change_an_output(engine: st
 
 @pytest.mark.usefixtures("shapes_unchecked")
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(engine: str) -> None:
-    it = translator(engine, whole=True)
+@pytest.mark.parametrize("output_bias", [False, True])
+def test_a_shortlist_of_the_whole_vocabulary_changes_nothing(engine: str, output_bias: bool) -> None:
+    it = translator(engine, whole=True, output_bias=output_bias)
     found = it.translate_detailed(LINES, **OPTIONS)
     expected = it.translate_detailed(LINES, **{**OPTIONS, "shortlist": False})
     assert tokens(found) == tokens(expected)

@@ -28,6 +28,8 @@ SHAPES: list[dict[str, Any]] = [
     {"norm": "pre", "positions": "rotary", "attention_bias": True},
     {"positions": "t2t", "tying": "none", "decoder_start": "bos"},
     {"positions": "learned", "tying": "decoder", "d_k": 6, "d_v": 10, "decoder_layers": 1},
+    {"activation": "swish", "output_bias": True, "scale_embeddings": False, "attention_bias": True},
+    {"activation": "gelu", "output_bias": True, "tying": "none"},
     {"positions": "rotary", "d_k": 8, "d_v": 16, "encoder_layers": 1, "decoder_start": "eos"},
 ]
 

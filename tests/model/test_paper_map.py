@@ -39,4 +39,5 @@ def test_every_departure_of_the_model_is_a_setting() -> None:
     assert set(re.findall(r"`model\.(\w+)`", DEPARTURES)) <= fields
     choices = {"norm", "attention_bias", "attention_dropout", "relu_dropout", "positions", "neighbourhood"}
     choices |= {"tying", "decoder_start", "norm_epsilon", "initialisation", "d_k", "d_v"}
+    choices |= {"output_bias", "activation", "scale_embeddings"}
     assert choices <= set(re.findall(r"`model\.(\w+)`", DEPARTURES))

@@ -25,6 +25,9 @@ SETTINGS = st.fixed_dictionaries(
     {
         "norm": st.sampled_from(["post", "pre"]),
         "attention_bias": st.booleans(),
+        "output_bias": st.booleans(),
+        "activation": st.sampled_from(["relu", "swish", "gelu"]),
+        "scale_embeddings": st.booleans(),
         "positions": st.sampled_from(["sinusoid", "t2t", "learned", "rotary"]),
         "neighbourhood": st.sampled_from([0, 1, 2]),
         "tying": st.sampled_from(["three-way", "decoder", "none"]),
@@ -41,6 +44,9 @@ SETTINGS = st.fixed_dictionaries(
 
 
 def assert_is_the_paper(model: Transformer) -> None:
+    with torch.no_grad():
+        if model.embeddings.output_bias is not None:
+            model.embeddings.output_bias.normal_()
     parameters = {name: tensor.double().numpy() for name, tensor in model.state_dict().items()}
     reference = ReferenceTransformer(parameters, model.config)
     sources, targets = [[5, 6, 7, 8, 1], [9, 4, 1], [1]], [[11, 12, 13, 4], [5], [6, 7]]
@@ -106,6 +112,9 @@ OTHER: dict[str, tuple[dict[str, Any], Any]] = {
     "norm": ({}, "pre"),
     "norm_epsilon": ({}, 1e-2),
     "attention_bias": ({}, True),
+    "output_bias": ({}, True),
+    "activation": ({}, "swish"),
+    "scale_embeddings": ({}, False),
     "positions": ({}, "t2t"),
     "neighbourhood": ({}, 1),
     "tying": ({}, "none"),

@@ -8,8 +8,9 @@ import torch
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.config import TrainingConfig
+from transduce.training.loss import plain_smoothed_cross_entropy
 from transduce.training.optimizer import adam
-from transduce.training.step import Batch, update
+from transduce.training.step import Batch, batch_loss, update
 
 CONFIG = TrainingConfig(device="cpu", precision="fp32")
 
@@ -72,6 +73,25 @@ def test_micro_batches_of_unequal_size_equal_the_merged_batch() -> None:
     torch.testing.assert_close(split, merged, atol=2e-6, rtol=0)
     assert nll == pytest.approx(merged_nll, abs=1e-5)
     assert norm == pytest.approx(merged_norm, rel=1e-4)
+
+
+def test_loss_of_a_model_with_an_output_bias_is_that_of_its_logits() -> None:
+    model, batch = _model(output_bias=True, tying="decoder"), _batch([3, 9, 5], seed=1)
+    with torch.no_grad():
+        assert model.embeddings.output_bias is not None
+        model.embeddings.output_bias.normal_()
+    found, nll = batch_loss(model, batch, smoothing=0.1, scale=0.5)
+    logits = model(batch.source, batch.target_in)
+    real = batch.target_out != 0
+    plain = plain_smoothed_cross_entropy(logits[real], batch.target_out[real], 0.1)
+    torch.testing.assert_close(found, 0.5 * plain.sum())
+    torch.testing.assert_close(
+        nll, plain_smoothed_cross_entropy(logits[real], batch.target_out[real], 0.0).sum()
+    )
+    parameters = list(model.parameters())
+    ours, theirs = (torch.autograd.grad(loss, parameters) for loss in (found, 0.5 * plain.sum()))
+    for one, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
 
 
 def test_padding_changes_nothing() -> None:

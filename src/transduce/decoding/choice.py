@@ -85,12 +85,12 @@ class ChoosingState:
 
     model: DecoderState
     choice: Choice
-    matrix: Float[Tensor, "union d_model"]
+    matrix: Float[Tensor, "union width"]
 
     @classmethod
     def start(cls, model: Transformer, state: DecoderState, choice: Choice) -> ChoosingState:
         """The state before the first target token."""
-        return cls(state, choice, model.embeddings.output[choice.union])
+        return cls(state, choice, model.embeddings.output_with_bias[choice.union])
 
     def rows(
         self, hypotheses: Int[Tensor, " rows"], sentences: Int[Tensor, " kept"] | None = None
@@ -102,7 +102,8 @@ class ChoosingState:
     def step(self, model: Transformer, tokens: Int[Tensor, " rows"]) -> tuple[Scored, ChoosingState]:
         """What may follow each of ``tokens``, and the state after them."""
         features, state = model.features(tokens[:, None], self.model)
-        logits = self.choice.own(linear(features[:, 0], self.matrix).float())
+        widened, _ = model.embeddings.factors(features[:, 0])
+        logits = self.choice.own(linear(widened, self.matrix).float())
         log_sum = logits.logsumexp(1, keepdim=True)
         scored = Scored(logits, log_sum, model.config.vocabulary, self.choice.tokens)
         return scored, replace(self, model=state)

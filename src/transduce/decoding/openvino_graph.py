@@ -17,6 +17,12 @@ from transduce.decoding.candidates import BLOCK
 from transduce.decoding.quiet_openvino import PartialShape, Type, openvino, opset13
 from transduce.model.transformer import Transformer
 
+_ACTIVATIONS: dict[str, Callable[[Any], Any]] = {
+    "relu": opset13.relu,
+    "swish": opset13.swish,
+    "gelu": lambda x: opset13.gelu(x, "ERF"),
+}
+
 
 class Graphs:
     """Builds both graphs; ``weights`` is fp32 or int8: rounded row by row, computed as the device likes."""
@@ -27,6 +33,7 @@ class Graphs:
             name: tensor.detach().float().cpu().numpy() for name, tensor in model.state_dict().items()
         }
         self.rotary = self.config.positions == "rotary"
+        self.scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
 
     def encoder(self) -> Any:
         """Inputs ids [sentences, source], positions, bias; outputs each decoder layer's keys and values."""
@@ -36,7 +43,7 @@ class Graphs:
         positions = self._positions([-1, -1])
         table = "own_source" if "embeddings.own_source" in self.values else "target"
         embedded = opset13.gather(self._constant(f"embeddings.{table}"), ids, _ints(0))
-        x = self._placed(opset13.multiply(embedded, _number(math.sqrt(config.d_model))), positions)
+        x = self._placed(opset13.multiply(embedded, _number(self.scale)), positions)
         for layer in range(config.encoder_layers):
             name = f"encoder.layers.{layer}"
             x = self._add_norm(x, f"{name}.add_norm_1", self._encode_self, name, positions, bias)
@@ -65,7 +72,7 @@ class Graphs:
         self._sinks: list[Any] = []
         memories: list[Any] = []
         x = opset13.gather(self._constant("embeddings.target"), tokens, _ints(0))
-        x = opset13.multiply(x, _number(math.sqrt(config.d_model)))
+        x = opset13.multiply(x, _number(self.scale))
         if config.decoder_start == "zero":
             seen = opset13.convert(
                 opset13.not_equal(tokens, opset13.constant(config.pad_id, np.int32)), "f32"
@@ -99,22 +106,32 @@ class Graphs:
         return matrix
 
     def rounded_output_matrix(self) -> npt.NDArray[np.float32]:
-        """The same as its products see it: rounded where int8 is wanted."""
-        if not self.int8:
-            return self.output_matrix
-        whole, step = _whole_steps(self.output_matrix)
-        return whole.astype(np.float32) * step
+        """The same as products with a choice of it see it: rounded for int8, a bias as its last column."""
+        matrix = self.output_matrix
+        if self.int8:
+            whole, step = _whole_steps(matrix)
+            matrix = whole.astype(np.float32) * step
+        bias = self._output_bias
+        return matrix if bias is None else np.concatenate([matrix, bias[:, None]], 1)
+
+    @property
+    def _output_bias(self) -> npt.NDArray[np.float32] | None:
+        return self.values.get("embeddings.output_bias")
 
     def _choice(self) -> list[Any]:
-        """The inputs matrix [union, d_model], columns [sentences, wide] and hidden [sentences, 1, wide]."""
+        """The inputs matrix [union, width], columns [sentences, wide] and hidden [sentences, 1, wide]."""
+        width = self.config.d_model + int(self._output_bias is not None)
         return [
-            opset13.parameter([-1, self.config.d_model], np.float32, name="matrix"),
+            opset13.parameter([-1, width], np.float32, name="matrix"),
             opset13.parameter([-1, -1], np.int32, name="columns"),
             opset13.parameter([-1, 1, -1], np.float32, name="hidden"),
         ]
 
     def _chosen(self, x: Any, group: Any, matrix: Any, columns: Any, hidden: Any) -> Any:
         """The logits of each sentence's own tokens, as `Choice.own` gives them."""
+        if self._output_bias is not None:
+            one = opset13.power(opset13.gather(x, _ints([0]), _ints(1)), _number(0.0))
+            x = opset13.concat([x, one], 1)
         logits = opset13.matmul(x, matrix, False, True)
         sentences = opset13.concat([opset13.gather(group, _ints([0, 1]), _ints(0)), _ints([-1])], 0)
         logits = opset13.reshape(logits, sentences, False)
@@ -127,6 +144,8 @@ class Graphs:
         matrix = self.output_matrix
         missing = -len(matrix) % BLOCK
         shift = np.zeros(len(matrix) + missing, np.float32)
+        if self._output_bias is not None:
+            shift[: len(matrix)] = self._output_bias
         shift[len(matrix) :] = -np.inf
         shift[list(self.forbidden)] = -np.inf
         matrix = np.concatenate([matrix, np.zeros((missing, matrix.shape[1]), np.float32)])
@@ -144,7 +163,7 @@ class Graphs:
         )
 
     def _feed_forward(self, x: Any, name: str) -> Any:
-        inner = opset13.relu(self._linear(x, f"{name}.feed_forward.w_1"))
+        inner = _ACTIVATIONS[self.config.activation](self._linear(x, f"{name}.feed_forward.w_1"))
         return self._linear(inner, f"{name}.feed_forward.w_2")
 
     def _encode_self(self, x: Any, name: str, positions: list[Any], bias: Any) -> Any:

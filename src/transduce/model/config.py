@@ -15,6 +15,7 @@ from transduce.errors import ConfigError
 CHOICES: dict[str, tuple[str, ...]] = {
     "norm": ("post", "pre"),
     "positions": ("sinusoid", "t2t", "learned", "rotary"),
+    "activation": ("relu", "swish", "gelu"),
     "tying": ("three-way", "decoder", "none"),
     "decoder_start": ("zero", "bos", "eos", "pad"),
     "initialisation": ("fused-2017", "separate"),
@@ -60,6 +61,12 @@ class ModelConfig:
     """What is added to the variance in LayerNorm."""
     attention_bias: bool = False
     """Biases in the projections of attention."""
+    output_bias: bool = False
+    """A bias before the softmax."""
+    activation: str = "relu"
+    """What the feed-forward networks have in their middle: ``relu`` (equation 2), ``swish`` or ``gelu``."""
+    scale_embeddings: bool = True
+    """Embeddings are multiplied by sqrt(d_model), as in section 3.4."""
     positions: str = "sinusoid"
     """``sinusoid`` as printed, ``t2t`` (sines, then cosines), ``learned`` (row E), ``rotary``."""
     neighbourhood: int = 0

@@ -1,6 +1,7 @@
 """Section 3.4: one matrix serves both embeddings and the projection before the softmax.
 
-The embeddings are multiplied by sqrt(d_model); the projection is not, and has no bias.
+The embeddings are multiplied by sqrt(d_model); the projection is not, and has no bias. Imported models may
+differ in both (`scale_embeddings`, `output_bias`).
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ class Embeddings(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         shape = config.vocabulary, config.d_model
-        self.scale = math.sqrt(config.d_model)
+        self.scale = math.sqrt(config.d_model) if config.scale_embeddings else 1.0
         # The start symbol of the paper's code is a zero vector; elsewhere padding is never seen.
         self.zero_id = config.pad_id if config.decoder_start == "zero" else None
         self.target = nn.Parameter(torch.empty(shape))
         self.own_source = None if config.tying == "three-way" else nn.Parameter(torch.empty(shape))
         self.own_output = nn.Parameter(torch.empty(shape)) if config.tying == "none" else None
+        self.output_bias = nn.Parameter(torch.empty(config.vocabulary)) if config.output_bias else None
 
     @property
     def source(self) -> Float[Tensor, "vocabulary d_model"]:
@@ -53,4 +55,21 @@ class Embeddings(nn.Module):
 
     def logits(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch vocabulary"]:
         """The scores before the softmax."""
-        return nn.functional.linear(x, self.output)
+        return nn.functional.linear(x, self.output, self.output_bias)
+
+    def factors(
+        self, x: Float[Tensor, "*batch d_model"]
+    ) -> tuple[Float[Tensor, "*batch width"], Float[Tensor, "vocabulary width"]]:
+        """Features, and the matrix that they are multiplied by for the logits; a bias is one more column."""
+        if self.output_bias is None:
+            return x, self.output
+        return torch.cat([x, x.new_ones((*x.shape[:-1], 1))], -1), self.output_with_bias
+
+    @property
+    def output_with_bias(self) -> Float[Tensor, "vocabulary width"]:
+        """The matrix before the softmax, its bias as a last column where it has one."""
+        return (
+            self.output
+            if self.output_bias is None
+            else torch.cat([self.output, self.output_bias[:, None]], 1)
+        )

@@ -50,7 +50,7 @@ class EncoderLayer(nn.Module):
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.self_attention = MultiHeadAttention(config, cross=False)
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout, config.activation)
         self.add_norm_1, self.add_norm_2 = AddNorm(config), AddNorm(config)
 
     def forward(self, x: Sequence, mask: Mask) -> Sequence:
@@ -67,7 +67,7 @@ class DecoderLayer(nn.Module):
         super().__init__()
         self.self_attention = MultiHeadAttention(config, cross=False)
         self.cross_attention = MultiHeadAttention(config, cross=True)
-        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout)
+        self.feed_forward = FeedForward(config.d_model, config.d_ff, config.relu_dropout, config.activation)
         self.add_norm_1, self.add_norm_2, self.add_norm_3 = AddNorm(config), AddNorm(config), AddNorm(config)
 
     def forward(

@@ -131,7 +131,8 @@ class Transformer(nn.Module):
                 module.reset_parameters()
             elif isinstance(module, Embeddings | PositionalEncoding):
                 for table in module.parameters(recurse=False):
-                    nn.init.normal_(table, std=self.config.d_model**-0.5)
+                    # The output's bias is no table: its deviation is 0.
+                    nn.init.normal_(table, std=(table.ndim > 1) * self.config.d_model**-0.5)
 
     def recompute(self, wanted: bool = True) -> None:
         """Nothing; from now on the layers keep only their inputs for the backward pass, or all again."""

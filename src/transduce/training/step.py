@@ -100,8 +100,7 @@ def batch_loss(
     with recorded_weights(attention) as recorded:  # of no module, where nothing guides
         features, _ = model.features(batch.target_in, model.start(batch.source))
     loss = smoothed_cross_entropy(
-        features,
-        model.embeddings.output,
+        *model.embeddings.factors(features),
         batch.target_out,
         smoothing=smoothing,
         pad_id=model.config.pad_id,
