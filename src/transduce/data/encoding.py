@@ -75,7 +75,7 @@ class Encoder:
         if self.tokenizer.tags:
             tags = [self.tokenizer.tag_ids(tags_of(Label(pair.languages, pair.domain))) for pair in full]
             sources = [tag + ids for tag, ids in zip(tags, sources, strict=True)]
-        targets = self.tokenizer.encode_batch([pair.target for pair in full], threads=self.threads)
+        targets = self.tokenizer.encode_target_batch([pair.target for pair in full], threads=self.threads)
         report.longest_source = 1 + max(map(len, sources), default=0)
         report.longest_target = 1 + max(map(len, targets), default=0)
         fits = [max(len(s), len(t)) < self.limit for s, t in zip(sources, targets, strict=True)]

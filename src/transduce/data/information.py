@@ -167,8 +167,12 @@ def _count(side: Side, text: str, pair: Pair) -> None:
 
 
 def _tokens(found: Information, pairs: list[Pair], tokenizer: Tokenizer) -> None:
-    for side, texts in ((found.source, [p.source for p in pairs]), (found.target, [p.target for p in pairs])):
-        for ids, pair in zip(tokenizer.encode_batch(texts), pairs, strict=True):
+    sides = (
+        (found.source, tokenizer.encode_batch([pair.source for pair in pairs])),
+        (found.target, tokenizer.encode_target_batch([pair.target for pair in pairs])),
+    )
+    for side, encoded in sides:
+        for ids, pair in zip(encoded, pairs, strict=True):
             side.tokens.add(len(ids), pair)
             side.byte_tokens += int(tokenizer.byte_pieces[ids].sum()) if ids else 0
 

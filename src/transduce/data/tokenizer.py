@@ -30,10 +30,15 @@ UNK_ID = 3
 # character below takes its place in the text, followed by 1; followed by 0 it means itself.
 _MARK = "\u2581"
 _ESCAPE = "\ue000"
+# What a zip archive begins with: the tokenizer of an imported model.
+_ARCHIVE = b"PK"
 
 
 class Tokenizer:
     """A trained subword model. Ids: pad 0, end 1, begin 2, unknown 3, then the 256 bytes and the pieces."""
+
+    knows_all = True
+    """Whether every text can be spelled, so that the unknown id never occurs; not with imported ones."""
 
     def __init__(self, model_bytes: bytes, name: str = "tokenizer") -> None:
         self.model_bytes = model_bytes
@@ -90,7 +95,12 @@ class Tokenizer:
     def load(cls, path: str | Path) -> Tokenizer:
         """The tokenizer that ``save`` wrote; DataError where the file is missing or not one of ours."""
         try:
-            return cls(Path(path).read_bytes(), str(path))
+            content = Path(path).read_bytes()
+            if content.startswith(_ARCHIVE):
+                from transduce.data.imported_tokenizer import ImportedTokenizer
+
+                return ImportedTokenizer(content, str(path))
+            return cls(content, str(path))
         except FileNotFoundError:
             raise DataError(f"{path}: no such tokenizer; check the path") from None
         except OSError as error:
@@ -127,13 +137,21 @@ class Tokenizer:
 
     def encode_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
         """The ids of many lines, worked out by so many threads; 0: one a core if there are enough lines."""
-        threads = min(threads or _cores(), 1 + len(texts) // 64)
+        threads = usual_threads(threads, len(texts))
         try:
             escaped = [_escaped(text) for text in texts]
             encoded: list[list[int]] = self._processor.encode(escaped, num_threads=threads)
         except (RuntimeError, TypeError, UnicodeError):
-            raise _not_text(texts) from None
+            raise not_text(texts) from None
         return encoded
+
+    def encode_target(self, text: str) -> list[int]:
+        """The ids of one line of the target language, without the end id."""
+        return self.encode_target_batch([text])[0]
+
+    def encode_target_batch(self, texts: Sequence[str], *, threads: int = 0) -> list[list[int]]:
+        """The ids of lines of the target language: the same, but for imported models."""
+        return self.encode_batch(texts, threads=threads)
 
     def decode(self, ids: Iterable[SupportsIndex]) -> str:
         """The text of any sequence of ids; always one line.
@@ -189,9 +207,13 @@ class Tokenizer:
         return (Tokenizer, (self.model_bytes,))
 
 
-def _cores() -> int:
-    """The cores that this process may use, which in a container are fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+def usual_threads(wanted: int, texts: int) -> int:
+    """The threads that encode so many texts where ``wanted`` is 0: a core each if there is enough to do.
+
+    Cores are those that this process may use, which in a container are fewer than there are.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(wanted or cores, 1 + texts // 64)
 
 
 def _escaped(text: str) -> str:
@@ -207,7 +229,8 @@ def unescaped(text: str) -> str:
     return text
 
 
-def _not_text(texts: Sequence[str]) -> DataError:
+def not_text(texts: Sequence[str]) -> DataError:
+    """The error that says which of the texts holds what no text may hold."""
     for number, text in enumerate(texts, 1):
         try:
             text.encode()

@@ -8,7 +8,7 @@ the text exactly.
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from transduce.data.tokenizer import EOS_ID, Tokenizer
 
 Ids = npt.NDArray[Any]
 Rows = list[Ids]
+Encode = Callable[[Sequence[str]], list[list[int]]]
 
 # What a draw is for.
 _CASE, _TYPOS, _SOURCE, _TARGET = range(4)
@@ -84,9 +85,11 @@ class Variation:
             change, both = CASES[name]
             rows = np.flatnonzero((draw >= begin) & (draw < begin + share)).tolist()
             begin += share
-            changed = [self._again(sources, rows, [change(self._text(sources[row])) for row in rows])]
-            if both:
-                changed.append(self._again(targets, rows, [change(self._text(targets[row])) for row in rows]))
+            sides = ((sources, self.tokenizer.encode_batch), (targets, self.tokenizer.encode_target_batch))
+            changed = [
+                self._again(side, rows, [change(self._text(side[row])) for row in rows], encode)
+                for side, encode in sides[: 1 + both]
+            ]
             for place, row in enumerate(rows):
                 new = [side[place] for side in changed]
                 if all(one is not None for one in new):  # both sides, or neither
@@ -96,18 +99,19 @@ class Variation:
         if self.shares.typos:
             seeds = further(drawn, _TYPOS)
             rows = np.flatnonzero(uniform(seeds) < self.shares.typos).tolist()
+            encode = self.tokenizer.encode_batch
             texts = [with_typos(self._text(sources[row]), random.Random(int(seeds[row]))) for row in rows]
-            for row, new_ids in zip(rows, self._again(sources, rows, texts), strict=True):
+            for row, new_ids in zip(rows, self._again(sources, rows, texts, encode), strict=True):
                 if new_ids is not None:
                     sources[row] = new_ids
 
     def _text(self, row: Ids) -> str:
         return self.tokenizer.decode(row.tolist())
 
-    def _again(self, rows: Rows, places: Sequence[int], texts: Sequence[str]) -> list[Any]:
+    def _again(self, rows: Rows, places: Sequence[int], texts: Sequence[str], encode: Encode) -> list[Any]:
         """The ids of the new texts behind the tags of the old ones; None for what is too long or empty."""
         found: list[Any] = []
-        for place, ids in zip(places, self.tokenizer.encode_batch(texts) if texts else [], strict=True):
+        for place, ids in zip(places, encode(texts) if texts else [], strict=True):
             row = rows[place]
             tags = int(np.argmin(self._silent[row[:-1]])) if len(row) > 1 else 0
             new = np.array([*row[:tags].tolist(), *ids, EOS_ID], dtype=row.dtype)

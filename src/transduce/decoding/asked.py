@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from transduce.data.tokenizer import EOS_ID, Tokenizer
+from transduce.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.constraints import ConstraintGuide, Constraints
 from transduce.decoding.glossary import Glossary
@@ -123,7 +123,12 @@ class Asker:
         return self._ways[term]
 
     def _pieces(self, word: str) -> list[str]:
-        pieces = [self.spelling.texts[index] for index in self._tokenizer.encode(word)]
+        ids = self._tokenizer.encode_target(word)
+        if UNK_ID in ids:
+            raise UsageError(
+                f"the term {word!r} holds what the vocabulary of this model cannot spell; leave it out"
+            )
+        pieces = [self.spelling.texts[index] for index in ids]
         return [pieces[0].removeprefix(" "), *pieces[1:]] if pieces else []
 
 

@@ -74,7 +74,7 @@ def read_pairs(
     texts = [source.strip() for source, _ in pairs]
     sources = tokenizer.encode_batch(texts)
     lines = [target.strip() if isinstance(target, str) else "" for _, target in pairs]
-    targets = tokenizer.encode_batch(lines)
+    targets = tokenizer.encode_target_batch(lines)
     found = []
     for i, (_, target) in enumerate(pairs):
         number = first_line + i
@@ -179,5 +179,5 @@ def _grouped(
 
 
 def _both(texts: tuple[str, str], tokenizer: Tokenizer) -> tuple[Ids, Ids]:
-    source, target = tokenizer.encode_batch([text.strip() for text in texts])
-    return tuple(source), tuple(target)
+    source, target = (text.strip() for text in texts)
+    return tuple(tokenizer.encode(source)), tuple(tokenizer.encode_target(target))

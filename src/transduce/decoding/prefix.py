@@ -10,10 +10,11 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transduce.data.tokenizer import Tokenizer
+from transduce.data.tokenizer import UNK_ID, Tokenizer
 from transduce.decoding.guide import NEVER
 from transduce.decoding.repetition import with_total_of
 from transduce.decoding.spelling import Spelling
+from transduce.errors import UsageError
 
 
 class Prefix:
@@ -40,7 +41,11 @@ class Prefix:
     @classmethod
     def of(cls, text: str, tokenizer: Tokenizer, spelling: Spelling, eos_id: int) -> Prefix | None:
         """The prefix of a text; None where it is empty or white space."""
-        ids = tokenizer.encode(text.strip())
+        ids = tokenizer.encode_target(text.strip())
+        if UNK_ID in ids:
+            raise UsageError(
+                f"the prefix {text!r} holds what the vocabulary of this model cannot spell; leave it out"
+            )
         return cls(text.lstrip(), ids, spelling, eos_id) if ids else None
 
     def next(self, at: int) -> dict[int, int]:

@@ -127,18 +127,28 @@ def token_log_probabilities(
     target_out: Int[Tensor, "pairs length"],
     lengths: Sequence[int],
     forbidden: Sequence[int],
+    *,
+    unknown: int | None = None,
 ) -> list[list[float]]:
     """Log P of the first ``lengths`` tokens of each target; ``logits`` is overwritten.
 
-    The ids in ``forbidden`` have no probability, as in the search. Raises TransduceError where the logits of
-    a token that counts are not finite.
+    The ids in ``forbidden`` have no probability, as in the search. A target of an imported model may hold
+    what its vocabulary lacks, as the id ``unknown``: where it stands, its probability is that beside all that
+    an output may hold. Raises TransduceError where the logits of a token that counts are not finite.
     """
     logits = logits.float() if logits.dtype in (torch.bfloat16, torch.float16) else logits
+    own = logits.gather(2, target_out[..., None]).squeeze(2)
     if forbidden:
         logits[..., list(forbidden)] = float("-inf")
-    chosen = logits.gather(2, target_out[..., None]).squeeze(2)
+    chosen, total = logits.gather(2, target_out[..., None]).squeeze(2), torch.logsumexp(logits, 2)
+    if unknown is not None:
+        there = target_out.eq(unknown)
+        chosen, total = (
+            torch.where(there, own, chosen),
+            torch.where(there, torch.logaddexp(total, own), total),
+        )
     # Summed in float64 later; a difference of two float32 is as exact as the logits are.
-    gains = (chosen - torch.logsumexp(logits, 2)).double().tolist()
+    gains = (chosen - total).double().tolist()
     found = [row[:length] for row, length in zip(gains, lengths, strict=True)]
     for row in found:
         for at, gain in enumerate(row, 1):

@@ -148,7 +148,11 @@ class Searcher:
             models = [bundle.model for bundle in self.bundles]
             logits = joint_logits(models, source, target_in, by=self.ensemble_by, forbidden=self.forbidden)
             return token_log_probabilities(
-                logits, target_out.to(self.device), [len(target) for target in targets], self.forbidden
+                logits,
+                target_out.to(self.device),
+                [len(target) for target in targets],
+                self.forbidden,
+                unknown=None if self.tokenizer.knows_all else self.config.unk_id,
             )
 
     def padded(self, ids: Sequence[Ids]) -> Int[Tensor, "sentences source"]:

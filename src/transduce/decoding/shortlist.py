@@ -141,7 +141,10 @@ def learn_shortlist(
     targets: list[npt.NDArray[np.int32]] = []
     for first in range(0, len(drawn), _ENCODED_AT_ONCE):
         some = drawn[first : first + _ENCODED_AT_ONCE]
-        sides = [tokenizer.encode_batch([pair[side].strip() for pair in some]) for side in (0, 1)]
+        sides = [
+            encode([pair[side].strip() for pair in some])
+            for side, encode in enumerate((tokenizer.encode_batch, tokenizer.encode_target_batch))
+        ]
         for one, other in zip(*sides, strict=True):
             if one and other and max(len(one), len(other)) <= _LONGEST:
                 # The padding's id stands for no word at all, which target tokens may come from as well.

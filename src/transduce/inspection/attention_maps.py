@@ -53,7 +53,7 @@ def attention_maps(bundle: Bundle, source: str, target: str) -> AttentionMaps:
     config, device = model.config, next(model.parameters()).device
     parts = attentions(model)
     source_ids = [*tokenizer.encode(source), config.eos_id]
-    target_out = [*tokenizer.encode(target), config.eos_id]
+    target_out = [*tokenizer.encode_target(target), config.eos_id]
     target_in = [config.start_id, *target_out[:-1]]
     training = model.training
     model.eval()

@@ -65,12 +65,12 @@ def batched_pairs(bundle: Bundle, pairs: Sequence[tuple[str, str]]) -> list[Batc
 
     Pairs with an empty side are left out.
     """
-    config, encode = bundle.model.config, bundle.tokenizer.encode
+    config, tokenizer = bundle.model.config, bundle.tokenizer
     real = [(source, target) for source, target in pairs if source.strip() and target.strip()]
     if not real:
         raise DataError("no pairs with text on both sides; give some to measure the heads on")
-    sources = [torch.tensor([*encode(source), config.eos_id]) for source, _ in real]
-    targets = [(*encode(target), config.eos_id) for _, target in real]
+    sources = [torch.tensor([*tokenizer.encode(source), config.eos_id]) for source, _ in real]
+    targets = [(*tokenizer.encode_target(target), config.eos_id) for _, target in real]
     lengths = [max(len(s), len(t)) for s, t in zip(sources, targets, strict=True)]
     found = []
     for chosen in batches(lengths, BATCH_TOKENS, 1):

@@ -125,8 +125,8 @@ def _agreement(
     maps: AttentionMaps, tokenizer: Tokenizer, source: str, target: str, links: Links, line: int
 ) -> tuple[Table, int]:
     """For each head the weight that linked target words give the words that they are linked to, summed."""
-    sources = _words(tokenizer, source)
-    targets = _words(tokenizer, target)
+    sources = _words(tokenizer, tokenizer.encode(source), source)
+    targets = _words(tokenizer, tokenizer.encode_target(target), target)
     for one, other in links:
         for place, text, what in ((one, source, "source"), (other, target, "target")):
             if not 0 <= place < len(text.split()):
@@ -145,5 +145,5 @@ def _agreement(
     return total, len(linked)
 
 
-def _words(tokenizer: Tokenizer, text: str) -> list[set[int]]:
-    return words_of_tokens(tokenizer, tokenizer.encode(text), 0, words_by_character(text))
+def _words(tokenizer: Tokenizer, ids: Sequence[int], text: str) -> list[set[int]]:
+    return words_of_tokens(tokenizer, ids, 0, words_by_character(text))

@@ -31,7 +31,8 @@ def neighbours(
         raise UsageError(f"side is {side!r}; choose one of {', '.join(SIDES)}")
     if count < 1:
         raise UsageError(f"count is {count}; use 1 or more")
-    ids = list(dict.fromkeys(bundle.tokenizer.encode(text)))
+    encode = bundle.tokenizer.encode if side == "source" else bundle.tokenizer.encode_target
+    ids = list(dict.fromkeys(encode(text)))
     if not ids:
         raise DataError("the text has no subwords; give a word")
     embeddings = bundle.model.embeddings
