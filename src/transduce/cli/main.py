@@ -37,6 +37,7 @@ from transduce.cli.prune import prune
 from transduce.cli.rerank import rerank
 from transduce.cli.runs import runs
 from transduce.cli.score import score
+from transduce.cli.serve import keys_app, serve
 from transduce.cli.shortlist import shortlist
 from transduce.cli.synthetic import backtranslate, distill
 from transduce.cli.train import train
@@ -59,6 +60,8 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         bulk,
         "bulk model --input texts --output translated --ray local",
     ),
+    "serve": ("Serve models over HTTP: LibreTranslate's API and more.", serve, "serve model"),
+    "keys": ("Make keys for clients of a server.", keys_app, "keys add anna --file keys.json"),
     "evaluate": (
         "Score a translator, or a file of translations.",
         evaluate,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,12 +47,15 @@ def attentions(model: Transformer) -> dict[str, list[MultiHeadAttention]]:
 
 
 @torch.inference_mode()
-def attention_maps(bundle: Bundle, source: str, target: str) -> AttentionMaps:
-    """The attention of the model while it reads ``source`` and is given ``target``."""
+def attention_maps(bundle: Bundle, source: str, target: str, *, tags: Sequence[int] = ()) -> AttentionMaps:
+    """The attention of the model while it reads ``source`` and is given ``target``.
+
+    ``tags`` are the ids in front of the source by which a model of several languages is asked for one.
+    """
     model, tokenizer = bundle.model, bundle.tokenizer
     config, device = model.config, next(model.parameters()).device
     parts = attentions(model)
-    source_ids = [*tokenizer.encode(source), config.eos_id]
+    source_ids = [*tags, *tokenizer.encode(source), config.eos_id]
     target_out = [*tokenizer.encode_target(target), config.eos_id]
     target_in = [config.start_id, *target_out[:-1]]
     training = model.training

@@ -88,28 +88,35 @@ class _Watcher:
 
 @torch.inference_mode()
 def search_tree(
-    bundle: Bundle, source: str, *, beam: int = 4, alpha: float = 0.6, shown: int = 0
+    bundle: Bundle,
+    source: str,
+    *,
+    beam: int = 4,
+    alpha: float = 0.6,
+    shown: int = 0,
+    tags: Sequence[int] = (),
 ) -> SearchTree:
     """The tree of the search for a translation of ``source``, until as many outputs as ``beam`` are certain.
 
     `Translator.translate` may stop sooner, when the best is certain, with the same output. Of each hypothesis
     the best ``shown`` continuations are in it (0: as many as the beam is wide), and all that were kept or
-    ended. Raises DataError for an empty source.
+    ended. ``tags`` are the ids in front of the source by which a model of several languages is asked for one.
+    Raises DataError for an empty source.
     """
     model, tokenizer = bundle.model, bundle.tokenizer
-    config = model.config
-    ids = tokenizer.encode(source)
+    config, device = model.config, next(model.parameters()).device
+    ids = [*tags, *tokenizer.encode(source)]
     if not source.strip():
         raise DataError("the source is empty; its translation is empty, and nothing is searched")
-    forbidden = sorted({config.pad_id, config.bos_id, config.unk_id})
+    forbidden = sorted({config.pad_id, config.bos_id, config.unk_id, *tokenizer.tags.values()})
     watcher = _Watcher(bundle, forbidden)
     limit = len(ids) + 50
     options = SearchOptions(beam=beam, alpha=alpha, n_best=beam, min_length=1)
-    start = _Watched(model.start(torch.tensor([[*ids, config.eos_id]])), ((),))
+    start = _Watched(model.start(torch.tensor([[*ids, config.eos_id]], device=device)), ((),))
     found = beam_search(
         watcher,
         start,
-        max_lengths=torch.tensor([limit]),
+        max_lengths=torch.tensor([limit], device=device),
         options=options,
         start_id=config.start_id,
         eos_id=config.eos_id,

@@ -46,6 +46,10 @@ class Identifier:
             found += zip((self.codes[at] for at in best.tolist()), likely, strict=True)
         return found
 
+    def probabilities(self, texts: Sequence[str]) -> list[list[float]]:
+        """How probable each of `codes` is for each text; where a code stands twice, the first has the sum."""
+        return [[float(p) for p in row] for row in self._probabilities([_bytes(text) for text in texts])]
+
     def _probabilities(self, texts: Sequence[bytes]) -> npt.NDArray[np.float32]:
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         scores = np.zeros((len(texts), len(self.codes)), np.float32)

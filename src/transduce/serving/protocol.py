@@ -1,0 +1,68 @@
+"""HTTP as the server speaks it: a client that does not even send its headers is not waited for."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from transduce.serving.gate import error_body
+from transduce.serving.refusals import Refused
+
+
+class Protocol(HttpToolsProtocol):
+    """A connection. ``header_timeout`` is set by a subclass for one server."""
+
+    header_timeout = 10.0
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        """Nothing; the first headers are waited for."""
+        super().connection_made(transport)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Nothing; nothing is waited for any more."""
+        self._no_longer()
+        super().connection_lost(exc)
+
+    def on_message_begin(self) -> None:
+        """Nothing; the rest of the headers is waited for."""
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        """Nothing; the request begins."""
+        self._no_longer()
+        super().on_headers_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Nothing; what is no HTTP was answered in the way of every other mistake."""
+        self._no_longer()
+        self._refuse(Refused(400, msg), b"400 Bad Request")
+
+    def _wait(self) -> None:
+        if self._waiting is None:
+            self._waiting = self.loop.call_later(self.header_timeout, self._too_slow)
+
+    def _no_longer(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _too_slow(self) -> None:
+        self._waiting = None
+        if not self.transport.is_closing():
+            self._refuse(
+                Refused(408, f"no request within {self.header_timeout:g} seconds"), b"408 Request Timeout"
+            )
+
+    def _refuse(self, error: Refused, status: bytes) -> None:
+        body = error_body(error)
+        head = (
+            b"HTTP/1.1 " + status + b"\r\ncontent-type: application/json\r\ncontent-length: %d\r\n"
+            b"connection: close\r\n\r\n" % len(body)
+        )
+        self.transport.write(head + body)
+        self.transport.close()
