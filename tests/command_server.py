@@ -12,9 +12,11 @@ import contextlib
 import json
 import os
 import runpy
+import select
 import signal
 import socket
 import sys
+import threading
 
 
 def serve(path: str) -> None:
@@ -48,8 +50,19 @@ def serve(path: str) -> None:
         os.chdir(call["folder"])
         os.environ.clear()
         os.environ.update(call["environment"])
-        caller.sendall(str(_done(call["what"], call["arguments"])).encode())
+        threading.Thread(target=_end_with, args=(caller,), daemon=True).start()
+        code = str(_done(call["what"], call["arguments"])).encode()
+        with contextlib.suppress(OSError):  # the caller was killed
+            caller.sendall(code)
         os._exit(0)
+
+
+def _end_with(caller: socket.socket) -> None:
+    """Nothing; this process was told to end because the caller had ended."""
+    waiting = select.poll()
+    waiting.register(caller, 0)  # only that the other side is gone altogether is told
+    waiting.poll()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _done(what: str, arguments: list[str]) -> int:

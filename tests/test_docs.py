@@ -1,8 +1,9 @@
 """Every command and code block of the README and docs/ runs, in order, in one folder per document.
 
 Only how long things take is changed: runs are cut to about a second of a small model, and the generated test
-sets to a few lines; and torch is loaded once for all commands. ``./run demo`` and ``./run test`` are what the
-continuous integration itself calls.
+sets to a few lines; and torch is loaded once for all commands. A block that ends with ``transduce serve``
+leaves that server running for the blocks after it, at a free port. ``./run demo`` and ``./run test`` are what
+the continuous integration itself calls.
 """
 
 from __future__ import annotations
@@ -10,12 +11,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -41,6 +45,7 @@ case "$1 $2" in
       --set model.d_ff=64 ;;
   "paper baselines") set -- "$@" --steps 3 --minutes 0 --d-model 32 --layers 1 ;;
 esac
+[ "$1" != serve ] || set -- "$@" --port "$SERVING_PORT"
 exec "{python}" -S "{server}" call "{socket}" "$@"
 """
 
@@ -80,7 +85,11 @@ def shell(tmp_path: Path, server: Path) -> dict[str, str]:
     python = binaries / "python"
     python.write_text(f'#!/usr/bin/env bash\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
     python.chmod(0o755)
-    return {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "OMP_NUM_THREADS": "1"}
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    path = f"{binaries}:{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "SERVING_PORT": port}
 
 
 def _shortened_python(code: str) -> str:
@@ -92,8 +101,10 @@ def _shortened_python(code: str) -> str:
 
 
 def _run(language: str, code: str, folder: Path, environment: dict[str, str], server: Path) -> None:
+    code = code.replace("localhost:5000", f"localhost:{environment['SERVING_PORT']}")
     if language == "bash":
-        lines = [line for line in code.split("\n") if not line.startswith(CHECKED_ELSEWHERE)]
+        left_out = CHECKED_ELSEWHERE if shutil.which("curl") else (*CHECKED_ELSEWHERE, "curl ")
+        lines = [line for line in code.split("\n") if not line.startswith(left_out)]
         command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
     else:
         command = [sys.executable, "-S", str(SERVER), "run", str(server), _shortened_python(code)]
@@ -105,14 +116,48 @@ def _run(language: str, code: str, folder: Path, environment: dict[str, str], se
     )
 
 
+@contextmanager
+def _serving(command: str, folder: Path, environment: dict[str, str]) -> Iterator[None]:
+    """Nothing; meanwhile the command serves, and at the end it was stopped as systemd stops it."""
+    said = folder.parent / "served"
+    address = ("127.0.0.1", int(environment["SERVING_PORT"]))
+    with said.open("w") as file:
+        process = subprocess.Popen(
+            ["bash", "-c", f"exec {command}"], cwd=folder, env=environment, stdout=file, stderr=file
+        )
+    try:
+        end = time.monotonic() + 120
+        while True:
+            assert process.poll() is None, said.read_text()
+            assert time.monotonic() < end, said.read_text()
+            with suppress(OSError), socket.create_connection(address, 1):
+                break
+            time.sleep(0.1)
+        yield
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_block_runs(document: Path, tmp_path: Path, shell: dict[str, str], server: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "recipes").symlink_to(ROOT / "recipes")
+    with ExitStack() as servers:
+        _run_all(document, folder, shell, server, servers)
+
+
+def _run_all(document: Path, folder: Path, shell: dict[str, str], server: Path, servers: ExitStack) -> None:
     for language, code in _blocks(document):
         if language in ("bash", "python"):
-            _run(language, code, folder, shell, server)
+            *before, last = code.rstrip("\n").split("\n")
+            if not last.startswith("transduce serve "):
+                _run(language, code, folder, shell, server)
+                continue
+            _run(language, "\n".join(before), folder, shell, server)
+            servers.close()
+            servers.enter_context(_serving(last, folder, shell))
         elif language == "toml":
             tomllib.loads(code)
             name = re.match(r"# (\S+\.toml)\n", code)
