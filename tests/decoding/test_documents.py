@@ -30,6 +30,7 @@ pytest.importorskip("sentencex", reason="the extra `documents` is not installed"
         ("ja", "今日は。明日は？「はい。」以上", ["今日は。", "明日は？", "「はい。」", "以上"]),
         ("", "One. Two! Three?  Four… five", ["One. ", "Two! ", "Three?  ", "Four… five"]),
         ("hi", "यह एक है। यह दो है।", ["यह एक है। ", "यह दो है।"]),
+        ("es", "El Sr. Gómez y la Sra. Ruiz van. Ya.", ["El Sr. Gómez y la Sra. Ruiz van. ", "Ya."]),
         ("en", "", []),
     ],
 )

@@ -33,6 +33,7 @@ def items(text: str) -> list[tuple[str, str]]:
         ("1 < 2 > 1 <3 a<b", ["1", "2", "1", "3"]),
         ("{name} {0} {} {{x}} ${y} { a }", ["{name}", "{0}", "{}", "{{x}}", "${y}"]),
         ("%s, %d! %(name)s %1$d %5.2f %@ 100% sure", ["%s", "%d", "%(name)s", "%1$d", "%5.2f", "%@", "100"]),
+        ("100%sure, a %dog, %ss", ["100"]),
         ("see https://a.b/c?d=(1). Or www.x.org, ok", ["https://a.b/c?d=(1", "www.x.org"]),
         ("a.b+c@x-y.co.uk.", ["a.b+c@x-y.co.uk"]),
         ("3 3rd 1,234.5 12:30 A4 2016.", ["3", "1,234.5", "12:30", "2016"]),
