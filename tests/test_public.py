@@ -1,7 +1,7 @@
-"""The public surface: tests/public.txt has every public name with its signature, so that no change is an accident.
+"""The public surface: tests/public.txt has every public name with its signature: no change is an accident.
 
-`python tests/test_public.py > tests/public.txt` writes it anew; what changed then shows in the commit, and belongs
-into CHANGELOG.md.
+`python tests/test_public.py > tests/public.txt` writes it anew; what changed then shows in the commit, and
+belongs into CHANGELOG.md.
 """
 
 from __future__ import annotations
