@@ -145,6 +145,11 @@ def _read_description(folder: Path) -> dict[str, Any]:
         )
     described = _read_json(folder / CONFIG)
     version = described.get("format")
+    if isinstance(version, str) and version.startswith("onnx "):
+        raise BundleError(
+            f"{folder}: is a model in the format {version}, which translate, evaluate and verify take; here "
+            "name the model folder that it was made of"
+        )
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise BundleError(
             f"{folder / CONFIG}: format is {version!r}, expected a number from 1 to {FORMAT}; {_AGAIN}"

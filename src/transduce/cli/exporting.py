@@ -18,7 +18,7 @@ def export(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model folder, as `train` writes it.")],
     *,
     to: Annotated[
-        str, typer.Option(help="The format: ctranslate2, argos or safetensors (docs/interchange.md).")
+        str, typer.Option(help="The format: ctranslate2, argos, onnx or safetensors (docs/interchange.md).")
     ],
     output: Annotated[Path, typer.Option(metavar="PATH", help="What to write; nothing may lie there.")],
     precision: Annotated[

@@ -1,4 +1,7 @@
-"""What computes the steps of a search: PyTorch, which is the reference, or OpenVINO where it is installed."""
+"""What computes the steps of a search: PyTorch, which is the reference, or OpenVINO where it is installed.
+
+A model that was exported to ONNX is computed by onnxruntime.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
@@ -17,10 +21,11 @@ from transduce import machine
 from transduce.decoding.beam_search import State
 from transduce.decoding.candidates import Scored
 from transduce.decoding.choice import Choice, ChoosingState
+from transduce.decoding.onnx_folder import OnnxFolder, is_onnx_folder
 from transduce.errors import UsageError
 from transduce.model.transformer import Transformer
 
-ENGINES = ("auto", "torch", "openvino")
+ENGINES = ("auto", "torch", "openvino", "onnx")
 Batch = TypeVar("Batch")
 Result = TypeVar("Result")
 _INSTALL = "install it with `pip install 'transduce[fast]'`"
@@ -30,6 +35,7 @@ _INSTALL = "install it with `pip install 'transduce[fast]'`"
 class Engine(Protocol):
     """Encodes sources and makes steps; ``workers`` searches may run at the same time, each in a thread."""
 
+    name: str
     workers: int
 
     def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> Any:
@@ -44,9 +50,21 @@ class Engine(Protocol):
         ...
 
 
+@runtime_checkable
+class TeacherForcing(Protocol):
+    """An engine that computes all positions of known targets at once."""
+
+    def forced(
+        self, source: Int[Tensor, "pairs source"], target_in: Int[Tensor, "pairs target"]
+    ) -> Float[Tensor, "pairs target vocabulary"]:
+        """Logits for every target position, as `Transformer.forward` gives them."""
+        ...
+
+
 class TorchEngine:
     """The model itself, on any device and as it is at the moment: it may be in training."""
 
+    name = "torch"
     workers = 1
 
     def __init__(self, model: Transformer, *, device: str, precision: str) -> None:
@@ -74,14 +92,24 @@ class TorchEngine:
 
 
 def pick_engine(
-    name: str, model: Transformer, *, device: str, precision: str, forbidden: Sequence[int]
+    name: str,
+    model: Transformer,
+    *,
+    device: str,
+    precision: str,
+    forbidden: Sequence[int],
+    folder: Path | None = None,
 ) -> Engine:
     """The engine called ``name``; auto is OpenVINO on a CPU where it is installed and works, else PyTorch.
 
-    Raises UsageError with the remedy where the named one cannot be used, or the precision needs another.
+    A model that lies in ``folder`` as ONNX is computed by onnxruntime there if nothing else is said. Raises
+    UsageError with the remedy where the named one cannot be used, or the precision needs another.
     """
     if name not in ENGINES:
         raise UsageError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}")
+    exported = folder is not None and is_onnx_folder(folder)
+    if name == "onnx" or (name == "auto" and exported and device == "cpu"):
+        return _onnx_engine(folder if exported else None, device, precision)
     problem = _openvino_problem(model, device)
     if name == "openvino" and problem is not None:
         raise UsageError(f"the engine openvino cannot be used: {problem}; use auto or torch")
@@ -101,6 +129,31 @@ def pick_engine(
                 raise UsageError(f"the engine openvino failed: {said}; use the engine torch") from None
             warnings.warn(f"OpenVINO is not used, PyTorch is: {said}", stacklevel=4)
     return TorchEngine(model, device=device, precision=precision)
+
+
+def _onnx_engine(folder: Path | None, device: str, precision: str) -> Engine:
+    """onnxruntime for the model in ``folder``; UsageError where it cannot be used."""
+    if folder is None:
+        raise UsageError(
+            "the engine onnx computes models that were exported: make one with `transduce export MODEL "
+            "--to onnx --output FOLDER` and name that folder; or use auto or torch"
+        )
+    if device != "cpu":
+        raise UsageError(f"the engine onnx computes on the CPU here, and the device is {device}")
+    if importlib.util.find_spec("onnxruntime") is None:
+        raise UsageError(
+            "the engine onnx needs onnxruntime, which is not installed: install it with "
+            "`pip install 'transduce[export]'`, or use the engine torch"
+        )
+    from transduce.decoding.onnx_engine import OnnxEngine
+
+    exported = OnnxFolder.read(folder)
+    if precision != exported.engine_precision:
+        raise UsageError(
+            f"precision is {precision}, but {folder} holds {exported.precision}: leave it out, or export the "
+            "model again"
+        )
+    return OnnxEngine(exported, workers=torch.get_num_threads())
 
 
 def in_parallel(

@@ -95,6 +95,7 @@ class Ensemble:
     def __init__(self, engines: Sequence[Engine], *, by: str, forbidden: Sequence[int]) -> None:
         self._engines, self._by = tuple(engines), by
         self._forbidden = tuple(forbidden)
+        self.name = engines[0].name
         self.workers = min(engine.workers for engine in engines)
 
     def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> EnsembleState:

@@ -88,6 +88,8 @@ class OpenVinoEngine:
     ``precision`` is fp32, bf16 or int8 (int8 weights; activations as the processor computes fastest).
     """
 
+    name = "openvino"
+
     def __init__(self, model: Transformer, *, precision: str, workers: int, forbidden: Sequence[int]) -> None:
         self._graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
         self._options = {

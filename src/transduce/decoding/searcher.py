@@ -17,7 +17,7 @@ from transduce.decoding.asked import Asked, guide_of
 from transduce.decoding.beam_search import Standing, beam_search_steps, outcome
 from transduce.decoding.choice import Choice, choice_of
 from transduce.decoding.config import SearchOptions, TranslationOptions
-from transduce.decoding.engines import Engine, TorchEngine, pick_engine
+from transduce.decoding.engines import Engine, TeacherForcing, pick_engine
 from transduce.decoding.ensemble import Ensemble, check_together, joint_logits
 from transduce.decoding.guide import Guide
 from transduce.decoding.hypothesis import Hypothesis
@@ -54,12 +54,19 @@ class Searcher:
         self.model, self.config = models[0], models[0].config
         self.max_length = min(model.config.max_length for model in models)
         engines = [
-            pick_engine(engine, model, device=device, precision=precision, forbidden=self.forbidden)
-            for model in models
+            pick_engine(
+                engine,
+                bundle.model,
+                device=device,
+                precision=precision,
+                forbidden=self.forbidden,
+                folder=bundle.path,
+            )
+            for bundle in self.bundles
         ]
         joint = Ensemble(engines, by=ensemble_by, forbidden=self.forbidden)
         self.engine: Engine = joint if len(engines) > 1 else engines[0]
-        self.engine_name = "torch" if isinstance(engines[0], TorchEngine) else "openvino"
+        self.engine_name = self.engine.name
 
     @property
     def tokenizer(self) -> Tokenizer:
@@ -145,8 +152,13 @@ class Searcher:
         kind = torch.device(self.device).type
         with torch.inference_mode(), torch.autocast(kind, torch.bfloat16, enabled=self.precision == "bf16"):
             source, target_in = self.padded(sources), target_in.to(self.device)
-            models = [bundle.model for bundle in self.bundles]
-            logits = joint_logits(models, source, target_in, by=self.ensemble_by, forbidden=self.forbidden)
+            if isinstance(self.engine, TeacherForcing):
+                logits = self.engine.forced(source, target_in)
+            else:
+                models = [bundle.model for bundle in self.bundles]
+                logits = joint_logits(
+                    models, source, target_in, by=self.ensemble_by, forbidden=self.forbidden
+                )
             return token_log_probabilities(
                 logits,
                 target_out.to(self.device),

@@ -17,6 +17,7 @@ from transduce.decoding.glossary import Glossary
 from transduce.decoding.job import Job, Progress, aligner_of
 from transduce.decoding.languages import tags_asked
 from transduce.decoding.next_words import NextWord, check_next_words, next_words
+from transduce.decoding.onnx_folder import OnnxFolder, is_onnx_folder
 from transduce.decoding.pairs import Limits, Target, check_pairs, read_pairs
 from transduce.decoding.protected import translate_protected
 from transduce.decoding.protection import find_items, kinds_of
@@ -70,15 +71,19 @@ class Translator:
 
         ``device`` is auto, cpu, cuda, cuda:N or mps; ``precision`` is auto, fp32, bf16 or int8; ``threads``
         bounds the CPU threads of the whole process (0: torch's choice), which never exceed the usable cores.
-        ``engine`` is auto, torch or openvino (see `transduce.decoding.engines`). Several models must have one
+        ``engine`` is auto, torch, openvino or, for a folder that was exported to it, onnx (see
+        `transduce.decoding.engines`). Several models must have one
         vocabulary; ``ensemble_by`` averages their probabilities (mean) or the logarithms of these (log).
         """
         device = machine.pick_device(device)
+        folders = [folder] if isinstance(folder, str | Path) else list(folder)
+        exported = {one: OnnxFolder.read(one) for one in folders if is_onnx_folder(one)}
+        if exported and precision == "auto" and device == "cpu" and engine in ("auto", "onnx"):
+            precision = next(iter(exported.values())).engine_precision
         precision = machine.pick_precision(precision, device)
         machine.set_threads(threads)
-        folders = [folder] if isinstance(folder, str | Path) else list(folder)
         return cls(
-            [load_bundle(one, device) for one in folders],
+            [exported[one].bundle() if one in exported else load_bundle(one, device) for one in folders],
             device=device,
             precision=precision,
             engine=engine,

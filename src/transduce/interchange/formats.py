@@ -17,6 +17,7 @@ from transduce.interchange.format import Format, Opened, Reader
 # Name -> module and class of the `Format`, and the packages that it cannot do without.
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "safetensors": ("transduce.interchange.native:Safetensors", ()),
+    "onnx": ("transduce.interchange.onnx_format:Onnx", ("onnx", "onnxruntime")),
 }
 # What models are read from: name -> module and function (a `Reader`), and the packages that it needs.
 ORIGINS: dict[str, tuple[str, tuple[str, ...]]] = {}
