@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -75,7 +76,7 @@ def test_what_is_told_is_what_all_that_may_still_win_begin_with(
             break
         history.append(standing.last)
         told.append([*(told[-1] if told else []), *shared.after(standing)])
-        finished = back_trace(history, standing.ended, torch.tensor([limit]), options, EOS)[0]
+        finished = back_trace(history, standing.ended, np.array([limit]), options, EOS)[0]
         expected.append(([*finished[0].tokens] if finished and not finished[0].truncated else None, standing))
     for at, (ended, standing) in enumerate(expected):
         # The next step was asked about every hypothesis that is alive now; dead ones have no probability.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 from jaxtyping import Float, Int
-from torch import Tensor
 
-from transduce.decoding.candidates import ranking
+from transduce.decoding.candidates import flat, ranking
 from transduce.decoding.config import SearchOptions
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
 
@@ -20,10 +19,10 @@ _NEVER = float("-inf")
 class Record:
     """What one step decided for the sentences that it worked on: token, parent's slot and log P per slot."""
 
-    sentences: Int[Tensor, " active"]
-    tokens: Int[Tensor, "active slots"]
-    parents: Int[Tensor, "active slots"]
-    log_p: Float[Tensor, "active slots"]
+    sentences: Int[np.ndarray, " active"]
+    tokens: Int[np.ndarray, "active slots"]
+    parents: Int[np.ndarray, "active slots"]
+    log_p: Float[np.ndarray, "active slots"]
 
 
 @dataclass(frozen=True)
@@ -34,33 +33,33 @@ class Ended:
     marks an output that does not exist.
     """
 
-    scores: Float[Tensor, "sentences n"]
-    log_p: Float[Tensor, "sentences n"]
-    places: Int[Tensor, "sentences n"]
+    scores: Float[np.ndarray, "sentences n"]
+    log_p: Float[np.ndarray, "sentences n"]
+    places: Int[np.ndarray, "sentences n"]
 
     @classmethod
-    def none(cls, sentences: int, n_best: int, like: Tensor) -> Ended:
-        """Room for ``n_best`` outputs of each sentence, on the device and of the type of ``like``."""
-        scores = like.new_full((sentences, n_best), _NEVER)
-        return cls(scores, scores.clone(), torch.zeros_like(scores, dtype=torch.long))
+    def none(cls, sentences: int, n_best: int) -> Ended:
+        """Room for ``n_best`` outputs of each sentence."""
+        scores = np.full((sentences, n_best), _NEVER)
+        return cls(scores, scores.copy(), np.zeros(scores.shape, np.int64))
 
     def with_new(self, fresh: Ended) -> Ended:
         """The best of both, as many as before; where scores tie, the one that ended earlier."""
-        count, scores = self.scores.shape[1], torch.cat([self.scores, fresh.scores], 1)
-        every = torch.arange(scores.shape[1], device=scores.device)[None]
-        order = ranking(scores, every, scores.shape[1])[:, :count]
-        log_p, places = torch.cat([self.log_p, fresh.log_p], 1), torch.cat([self.places, fresh.places], 1)
-        return Ended(scores.gather(1, order), log_p.gather(1, order), places.gather(1, order))
+        count, scores = self.scores.shape[1], np.concatenate([self.scores, fresh.scores], 1)
+        every = np.arange(scores.shape[1])[None]
+        best = flat(ranking(scores, every, scores.shape[1])[:, :count], scores.shape[1])
+        log_p = np.concatenate([self.log_p, fresh.log_p], 1)
+        places = np.concatenate([self.places, fresh.places], 1)
+        return Ended(scores.take(best), log_p.take(best), places.take(best))
 
-    def kept(self, index: Int[Tensor, " kept"]) -> Ended:
+    def kept(self, index: Int[np.ndarray, " kept"]) -> Ended:
         """The outputs of these sentences only."""
         return Ended(self.scores[index], self.log_p[index], self.places[index])
 
-    def store(self, index: Int[Tensor, " some"], outputs: Ended) -> None:
+    def store(self, index: Int[np.ndarray, " some"], outputs: Ended) -> None:
         """Nothing; the sentences at ``index`` have ``outputs`` afterwards."""
-        self.scores.index_copy_(0, index, outputs.scores)
-        self.log_p.index_copy_(0, index, outputs.log_p)
-        self.places.index_copy_(0, index, outputs.places)
+        self.scores[index], self.log_p[index] = outputs.scores, outputs.log_p
+        self.places[index] = outputs.places
 
 
 @dataclass(frozen=True)
@@ -77,37 +76,36 @@ class _Leaf:
 def back_trace(
     history: Sequence[Record],
     ended: Ended,
-    limits: Int[Tensor, " sentences"],
+    limits: Int[np.ndarray, " sentences"],
     options: SearchOptions,
     eos_id: int,
 ) -> list[list[Hypothesis]]:
     """The outputs of each sentence, best first: what has ended, or else what is alive at the limit."""
     shape = len(history), len(limits), options.beam
-    tokens, parents = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-    log_p = torch.full(shape, _NEVER, dtype=torch.float64)
+    tokens, parents = np.zeros(shape, np.int64), np.zeros(shape, np.int64)
+    log_p = np.full(shape, _NEVER)
     for at, record in enumerate(history):
-        where = record.sentences.cpu()
-        tokens[at, where], parents[at, where] = record.tokens.cpu(), record.parents.cpu()
-        log_p[at, where] = record.log_p.cpu().double()
+        tokens[at, record.sentences], parents[at, record.sentences] = record.tokens, record.parents
+        log_p[at, record.sentences] = record.log_p
     leaves = _leaves(ended, limits.tolist(), log_p, options)
     sentence, steps, slot = (
-        torch.tensor([getattr(leaf, name) for leaf in leaves], dtype=torch.long)
-        for name in ("sentence", "steps", "slot")
+        np.array([getattr(leaf, name) for leaf in leaves], np.int64) for name in ("sentence", "steps", "slot")
     )
-    words = torch.zeros((len(leaves), len(history)), dtype=torch.long)
-    sums = torch.zeros((len(leaves), len(history)), dtype=torch.float64)
+    words, sums = np.zeros((len(history), len(leaves)), np.int64), np.zeros((len(history), len(leaves)))
     for at in range(len(history) - 1, -1, -1):
-        words[:, at], sums[:, at] = tokens[at, sentence, slot], log_p[at, sentence, slot]
-        slot = torch.where(steps > at, parents[at, sentence, slot], slot)
+        words[at], sums[at] = tokens[at, sentence, slot], log_p[at, sentence, slot]
+        slot = np.where(steps > at, parents[at, sentence, slot], slot)
     outputs: list[list[Hypothesis]] = [[] for _ in range(len(limits))]
-    for leaf, word, total in zip(leaves, words.tolist(), sums.tolist(), strict=True):
+    for leaf, word, total in zip(leaves, words.T.tolist(), sums.T.tolist(), strict=True):
         outputs[leaf.sentence].append(
             _hypothesis(leaf, word[: leaf.steps], total[: leaf.steps], options, eos_id)
         )
     return outputs
 
 
-def _leaves(ended: Ended, limits: list[int], log_p: Tensor, options: SearchOptions) -> list[_Leaf]:
+def _leaves(
+    ended: Ended, limits: list[int], log_p: Float[np.ndarray, "steps sentences slots"], options: SearchOptions
+) -> list[_Leaf]:
     leaves = []
     rows = zip(ended.scores.tolist(), ended.log_p.tolist(), ended.places.tolist(), strict=True)
     for sentence, (scores, sums, places) in enumerate(rows):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn.functional import pad
 
 from transduce.decoding.candidates import Candidates, best_tokens, ranking
 from transduce.decoding.guide import NEVER
@@ -186,7 +186,7 @@ class ConstraintGuide:
         self,
         best: Candidates,
         log_p: Float[Tensor, "rows vocabulary"],
-        alive: Float[Tensor, "sentences slots"],
+        alive: Float[np.ndarray, "sentences slots"],
         beam: int,
     ) -> Candidates:
         """``best``; where there are terms, the beam dealt out to hypotheses with more and fewer of them."""
@@ -194,9 +194,8 @@ class ConstraintGuide:
         with_terms = [s for s in range(len(alive)) if self.places[s * slots] is not None]
         if beam == 1 or not with_terms:
             return best
-        missing = max(0, 2 * beam - best.log_p.shape[1])
-        sums = pad(best.log_p, (0, missing), value=NEVER)
-        tokens, parents = pad(best.tokens, (0, missing)), pad(best.parents, (0, missing))
+        best = best.padded(2 * beam)
+        sums, tokens, parents = best.log_p, best.tokens, best.parents
         for sentence in with_terms:
             rows = slice(sentence * slots, (sentence + 1) * slots)
             found = self._dealt(sentence * slots, log_p[rows], alive[sentence], beam)
@@ -205,7 +204,9 @@ class ConstraintGuide:
                 sums[sentence, at], tokens[sentence, at], parents[sentence, at] = total, token, slot
         return Candidates(sums, tokens, parents)
 
-    def _dealt(self, first: int, log_p: Tensor, alive: Tensor, beam: int) -> list[tuple[float, int, int]]:
+    def _dealt(
+        self, first: int, log_p: Tensor, alive: Float[np.ndarray, " slots"], beam: int
+    ) -> list[tuple[float, int, int]]:
         """Log P, token and slot of the continuations of one sentence: a beam that goes on, and all ends."""
         vocabulary = log_p.shape[1]
         count = min(2 * beam, vocabulary)
@@ -219,8 +220,8 @@ class ConstraintGuide:
             onward = [int(ids[log_p[slot, ids].argmax()]) for ids in constraints.onward(state)]
             for token in {*likely[slot], *onward, constraints.eos_id}:
                 banks[token, slot] = constraints.bank(constraints.next(state, token))
-        tokens, slots = (torch.tensor(column, device=log_p.device) for column in zip(*banks, strict=True))
-        sums = log_p[slots, tokens].to(alive.dtype) + alive[slots]
+        tokens, slots = (np.array(column) for column in zip(*banks, strict=True))
+        sums = log_p[slots, tokens].cpu().double().numpy() + alive[slots]
         order = ranking(sums[None], (tokens * len(alive) + slots)[None], vocabulary * len(alive))[0].tolist()
         keys, totals = list(banks), sums.tolist()
         ranked = [(totals[at], *keys[at]) for at in order if totals[at] > NEVER]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -48,7 +49,7 @@ class Chooser(Protocol):
         self,
         best: Candidates,
         log_p: Float[Tensor, "rows vocabulary"],
-        alive: Float[Tensor, "sentences slots"],
+        alive: Float[np.ndarray, "sentences slots"],
         beam: int,
     ) -> Candidates:
         """The candidates instead of ``best``, which are the best 2 x ``beam`` of each sentence.
@@ -82,7 +83,7 @@ class Guides:
         self,
         best: Candidates,
         log_p: Float[Tensor, "rows vocabulary"],
-        alive: Float[Tensor, "sentences slots"],
+        alive: Float[np.ndarray, "sentences slots"],
         beam: int,
     ) -> Candidates:
         """See `Chooser.choose`."""

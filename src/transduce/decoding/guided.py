@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-import torch
-from jaxtyping import Bool, Float, Int
+import numpy as np
+from jaxtyping import Float, Int
 from torch import Tensor
 
-from transduce.decoding.candidates import Candidates, Scored, best_tokens, ranked
+from transduce.decoding.candidates import Candidates, Scored, best_of
 from transduce.decoding.guide import NEVER, Chooser, Guide, guided_log_p
 
 
 def guided_continuations(
     scores: Float[Tensor, "rows vocabulary"] | Scored,
-    alive: Float[Tensor, "sentences slots"],
+    alive: Float[np.ndarray, "sentences slots"],
     guide: Guide,
     *,
     beam: int,
     never: Int[Tensor, " ids"],
     not_yet: int | None,
-) -> tuple[Candidates, Bool[Tensor, ""]]:
+) -> Candidates | None:
     """What `continuations` gives, of the log P that the ``guide`` leaves."""
     log_p = guided_log_p(scores, guide, never=never, not_yet=not_yet)
-    usable = ~torch.isnan(log_p).any(1)
-    count = min(max(2 * beam, 4), log_p.shape[1])
-    gains, tokens = best_tokens(log_p, count, min(beam, count - 1))
-    best = ranked(gains.to(alive.dtype), tokens, alive, beam=beam, vocabulary=log_p.shape[1])
-    if isinstance(guide, Chooser):
-        best = guide.choose(best, log_p, alive, beam)
-    return best, (usable.view_as(alive) | (alive == NEVER)).all()
+    usable = ~log_p.isnan().any(1).cpu().numpy().reshape(alive.shape)
+    if not (usable | (alive == NEVER)).all():
+        return None
+    best = best_of(Scored(log_p, log_p.new_zeros((len(log_p), 1)), log_p.shape[1]), alive, beam=beam)
+    return guide.choose(best, log_p, alive, beam) if isinstance(guide, Chooser) else best
