@@ -84,6 +84,18 @@ def test_steps_equal_those_of_the_model(shape: dict[str, Any]) -> None:
 
 
 @needs_openvino
+@pytest.mark.parametrize("factor", [60.0, 400.0])
+def test_logits_whose_exponentials_float32_cannot_hold_are_no_less_exact(factor: float) -> None:
+    model = tiny_model()
+    with torch.no_grad():
+        model.embeddings.own_output = torch.nn.Parameter(model.embeddings.output * factor)
+    with torch.inference_mode():
+        logits, _ = model.decode(torch.full((3, 1), model.config.start_id), model.start(sources(model)))
+    assert logits.max() > 60  # e^89 is beyond float32
+    assert walk(engine(model), model) < 2e-5 * factor
+
+
+@needs_openvino
 def test_int8_is_the_model_with_its_matrices_rounded() -> None:
     model, rounded = tiny_model(norm="pre"), tiny_model(norm="pre")
     with torch.no_grad():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -82,4 +81,3 @@ def translate_one(
             progress.say(f"transduce: warning: {warning}")
     with opened(output) as file:
         file.write(done.content)
-    print(f"{'standard output' if output == '-' else output}: {done.summary}", file=sys.stderr)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transduce.counts import counted
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,9 +63,8 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
         data = batched_pairs(bundle, texts)
         loss, less = (loss_of(one.model, data) for one in (bundle, smaller))
         print(
-            f"{output}: {heads} of {counted(bundle.model.config.heads, 'head')}, {after:,} of "
-            f"{counted(before, 'parameter')}; loss of a target token {loss:.4f} before, {less:.4f} now; "
-            "train on with `train --from`",
+            f"{output}: {heads} of {bundle.model.config.heads} heads, {after:,} of {before:,} parameters; "
+            f"loss of a target token {loss:.4f} before, {less:.4f} now; train on with `train --from`",
             file=sys.stderr,
         )
     if masked:
@@ -131,7 +129,7 @@ def _curve(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]]) ->
                 "sentences_per_second": len(texts) / seconds,
             }
         )
-        print(f"{counted(heads, 'head')}: BLEU {scores.bleu:.2f}", file=sys.stderr)
+        print(f"{heads} heads: BLEU {scores.bleu:.2f}", file=sys.stderr)
     return rows
 
 

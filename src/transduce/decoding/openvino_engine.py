@@ -13,8 +13,10 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from transduce.decoding.candidates import Scored
@@ -26,6 +28,10 @@ from transduce.model.transformer import Transformer
 
 # Added to the scores of hidden positions: what is left of them is 0 in every precision.
 _HIDDEN = -1e30
+# The inputs that say where tokens stand.
+_Places = dict[str, npt.NDArray[np.float32]]
+# Within this distance of 0 the logarithm of a sum of exponentials is as exact as if they had been scaled.
+_SAFE = 60.0
 
 
 class _Session:
@@ -35,6 +41,7 @@ class _Session:
         self.encoder, self.decoder = encoder, decoder
         self.steps = 0
         self.held: dict[str, Any] = {}
+        self._own: dict[str, npt.NDArray[Any]] = {}
 
     def give(self, name: str, value: Tensor | Any) -> None:
         """Nothing; the decoder reads ``value``, which is kept alive, as its input ``name``."""
@@ -42,6 +49,14 @@ class _Session:
             value = openvino.Tensor(value.contiguous().numpy(), shared_memory=True)
         self.held[name] = value
         self.decoder.set_tensor(name, value)
+
+    def write(self, name: str, value: npt.NDArray[Any]) -> None:
+        """Nothing; the decoder's input ``name`` is ``value``, copied to where it was read last time."""
+        own = self._own.get(name)
+        if own is None or own.shape != value.shape:
+            own = self._own[name] = value.copy()
+            self.give(name, openvino.Tensor(own, shared_memory=True))
+        np.copyto(own, value)
 
 
 @dataclass(frozen=True)
@@ -108,8 +123,7 @@ class OpenVinoEngine:
         self._decoders = {False: self._compiled(self._graphs.decoder())}
         self._once = Lock()
         self._idle: dict[bool, deque[tuple[Any, Any]]] = {False: deque(), True: deque()}
-        self._orders: dict[int, Any] = {}
-        self._targets: dict[int, list[tuple[str, Any]]] = {}
+        self._targets: dict[int, _Places] = {}
 
     def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> RuntimeState:
         """The state before the first target token; ``source`` is padded at its end."""
@@ -160,32 +174,26 @@ class OpenVinoEngine:
         session, request = state.session, state.session.decoder
         assert session.steps == state.length, "a state of the runtime can be continued once only"
         sentences, config = len(state.bias), self._model.config
-        session.give("tokens", tokens.int())
-        session.give("rows", self._in_order(len(tokens)) if state.pending is None else state.pending.int())
-        session.give("group", torch.tensor([sentences, len(tokens) // sentences, config.d_model]))
-        for name, value in self._place(state.length):
-            session.give(name, value)
-        request.infer()
+        pending = torch.arange(len(tokens)) if state.pending is None else state.pending
+        session.write("tokens", tokens.int().numpy())
+        session.write("rows", pending.int().numpy())
+        session.write("group", np.array([sentences, len(tokens) // sentences, config.d_model]))
+        for name, value in self._place(state.length).items():
+            session.write(name, value)
+        request.infer(share_outputs=True)
         session.steps += 1
         logits, log_sum = (_torch(request.get_output_tensor(i)) for i in range(2))
         tokens_of = None if state.choice is None else state.choice.tokens
         state = replace(state, pending=None, length=state.length + 1)
-        return Scored(logits, log_sum, config.vocabulary, tokens_of), state
+        return Scored(logits, _exact(log_sum, logits), config.vocabulary, tokens_of), state
 
-    def _in_order(self, rows: int) -> Any:
-        """The rows 0, 1, ... as the runtime takes them, kept for the next step that needs them."""
-        if rows not in self._orders:
-            self._orders[rows] = openvino.Tensor(torch.arange(rows, dtype=torch.int32).numpy())
-        return self._orders[rows]
-
-    def _place(self, offset: int) -> list[tuple[str, Any]]:
+    def _place(self, offset: int) -> _Places:
         """The inputs that say where the target token at ``offset`` stands, kept for the next search."""
         if offset not in self._targets:
-            places = self._places(self._model.target_positions, offset, 1)
-            self._targets[offset] = [(name, openvino.Tensor(value)) for name, value in places.items()]
+            self._targets[offset] = self._places(self._model.target_positions, offset, 1)
         return self._targets[offset]
 
-    def _places(self, table: PositionalEncoding, offset: int, length: int) -> dict[str, Any]:
+    def _places(self, table: PositionalEncoding, offset: int, length: int) -> _Places:
         """The graphs' inputs that say where ``length`` tokens from ``offset`` on stand."""
         config = self._model.config
         if config.positions == "rotary":
@@ -199,3 +207,11 @@ class OpenVinoEngine:
 def _torch(tensor: Any) -> Tensor:
     """The runtime's tensor as torch's, without a copy."""
     return tensor if isinstance(tensor, Tensor) else torch.from_numpy(tensor.data)
+
+
+def _exact(log_sum: Float[Tensor, "rows 1"], logits: Float[Tensor, "rows wide"]) -> Float[Tensor, "rows 1"]:
+    """``log_sum``, worked out again with care where exponentials may have left the range of float32."""
+    safe = np.abs(log_sum.numpy()) < _SAFE
+    if safe.all():
+        return log_sum
+    return torch.where(torch.from_numpy(safe), log_sum, logits.logsumexp(1, keepdim=True))

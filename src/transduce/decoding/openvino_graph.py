@@ -36,7 +36,10 @@ class Graphs:
         self.scale = math.sqrt(self.config.d_model) if self.config.scale_embeddings else 1.0
 
     def encoder(self) -> Any:
-        """Inputs ids [sentences, source], positions, bias; outputs each decoder layer's keys and values."""
+        """Inputs ids [sentences, source], positions, bias; outputs each decoder layer's keys and values.
+
+        The keys are laid out and scaled once for the products of all steps: [sentences, heads, d_k, source].
+        """
         config = self.config
         ids = opset13.parameter([-1, -1], np.int32, name="ids")
         bias = opset13.parameter([-1, 1, 1, -1], np.float32, name="bias")
@@ -53,14 +56,15 @@ class Graphs:
         results = []
         wide = [config.heads * config.d_k, config.heads * config.d_v]
         for layer in range(config.decoder_layers):
-            both = self._linear(x, f"decoder.layers.{layer}.cross_attention.kv")
-            results += [opset13.result(self._heads(part)) for part in _split(both, wide)]
+            k, v = _split(self._linear(x, f"decoder.layers.{layer}.cross_attention.kv"), wide)
+            k = opset13.multiply(self._heads(k, [0, 2, 3, 1]), _number(config.d_k**-0.5))
+            results += [opset13.result(k), opset13.result(self._heads(v))]
         return openvino.Model(results, [ids, bias, *positions], "encoder")
 
     def decoder(self, *, choosing: bool = False) -> Any:
         """Inputs tokens [rows], rows [rows] of the last step, group [3], positions, bias, memory k0, v0, ...
 
-        Outputs the logits, wider than the vocabulary, and the logarithm of the sum of their exponentials.
+        Outputs the logits, wider than the vocabulary, and what `_log_sum_exp` makes of them.
         With ``choosing`` the logits are those of a `Choice`, of which the graph has three more inputs.
         """
         config = self.config
@@ -71,19 +75,16 @@ class Graphs:
         positions = self._positions([1, 1])
         self._sinks: list[Any] = []
         memories: list[Any] = []
-        x = opset13.gather(self._constant("embeddings.target"), tokens, _ints(0))
-        x = opset13.multiply(x, _number(self.scale))
+        table = self.values["embeddings.target"] * np.float32(self.scale)
         if config.decoder_start == "zero":
-            seen = opset13.convert(
-                opset13.not_equal(tokens, opset13.constant(config.pad_id, np.int32)), "f32"
-            )
-            x = opset13.multiply(x, opset13.unsqueeze(seen, _ints(1)))
+            table[config.pad_id] = 0.0
+        x = opset13.gather(opset13.constant(table), tokens, _ints(0))
         x = self._placed(opset13.unsqueeze(x, _ints(1)), positions)
         for layer in range(config.decoder_layers):
             name = f"decoder.layers.{layer}"
             memory = [
-                opset13.parameter([-1, config.heads, -1, width], np.float32, name=f"{kind}{layer}")
-                for kind, width in (("k", config.d_k), ("v", config.d_v))
+                opset13.parameter([-1, config.heads, *shape], np.float32, name=f"{kind}{layer}")
+                for kind, shape in (("k", (config.d_k, -1)), ("v", (-1, config.d_v)))
             ]
             memories += memory
             x = self._add_norm(x, f"{name}.add_norm_1", self._decode_self, name, positions, rows)
@@ -195,8 +196,9 @@ class Graphs:
     def _cross(self, x: Any, name: str, memory: list[Any], bias: Any, group: Any) -> Any:
         """The hypotheses of a sentence as one longer sequence of queries, as in `DecoderLayer`."""
         q = self._heads(self._linear(opset13.reshape(x, group, False), f"{name}.cross_attention.q"))
-        heads = opset13.scaled_dot_product_attention(q, *memory, bias, causal=False)
-        y = self._joined(heads, f"{name}.cross_attention.o")
+        k, v = memory
+        weights = opset13.softmax(opset13.add(opset13.matmul(q, k, False, False), bias), -1)
+        y = self._joined(opset13.matmul(weights, v, False, False), f"{name}.cross_attention.o")
         return opset13.reshape(y, opset13.shape_of(x, "i64"), False)
 
     def _project(self, x: Any, name: str, positions: list[Any]) -> list[Any]:
@@ -229,9 +231,9 @@ class Graphs:
     def _placed(self, x: Any, positions: list[Any]) -> Any:
         return x if self.rotary else opset13.add(x, positions[0])
 
-    def _heads(self, x: Any) -> Any:
+    def _heads(self, x: Any, order: Sequence[int] = (0, 2, 1, 3)) -> Any:
         split = opset13.reshape(x, _ints([0, 0, self.config.heads, -1]), True)
-        return opset13.transpose(split, _ints([0, 2, 1, 3]))
+        return opset13.transpose(split, _ints(list(order)))
 
     def _joined(self, heads: Any, name: str) -> Any:
         flat = opset13.reshape(opset13.transpose(heads, _ints([0, 2, 1, 3])), _ints([0, 0, -1]), True)
@@ -272,10 +274,11 @@ def _whole_steps(
 
 
 def _log_sum_exp(logits: Any) -> Any:
-    """The logarithm of the sum of each row's exponentials."""
-    top = opset13.reduce_max(logits, _ints([1]), True)
-    total = opset13.reduce_sum(opset13.exp(opset13.subtract(logits, top)), _ints([1]), True)
-    return opset13.add(top, opset13.log(total))
+    """The logarithm of the sum of each row's exponentials, as far as float32 holds them.
+
+    To take out the highest logit first, as is safe, would cost another look at all of them.
+    """
+    return opset13.log(opset13.reduce_sum(opset13.exp(logits), _ints([1]), True))
 
 
 def _split(x: Any, widths: list[int]) -> list[Any]:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transduce import machine
-from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 from transduce.files import write_bytes
 
@@ -71,8 +70,7 @@ def comet_scores(
         found = json.loads((Path(folder) / "scores.json").read_bytes())
     scores = [[float(line["COMET"]) for line in found[name]] for name in outputs]
     if any(len(own) != len(sources) for own in scores):
-        numbers = [len(own) for own in scores]
-        raise DataError(f"{PROGRAM} gave {numbers} scores for {counted(len(sources), 'line')}")
+        raise DataError(f"{PROGRAM} gave {[len(own) for own in scores]} scores for {len(sources)} lines")
     return scores
 
 

@@ -14,7 +14,6 @@ from torch import Tensor
 
 from transduce import __version__
 from transduce.bundle import Bundle
-from transduce.counts import counted
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.onnx_folder import (
     DECODER,
@@ -56,8 +55,7 @@ class Onnx:
         }
         remarks = []
         if config.positions != "learned":
-            rows = counted(position_rows(config), "token")
-            remarks.append(f"positions are a table here: sequences end at {rows}")
+            remarks.append(f"positions are a table here: sequences end at {position_rows(config)} tokens")
         listed = subword_list(tokenizer)
         if isinstance(listed, str):
             remarks.append(f"the tokenizer is not written for JavaScript: {listed}")

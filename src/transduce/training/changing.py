@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from transduce.counts import counted
 from transduce.data.config import DataConfig
 from transduce.data.mixing import Mixture, mixture
 
@@ -28,11 +27,10 @@ def mixture_of(data: DataConfig, sizes: list[int], seed: int) -> Mixture | None:
 
 def lines_of(mixed: Mixture, data: DataConfig) -> list[str]:
     """What the log says of the shares at the start, those of later weights included."""
-    unit = "epoch" if data.weights_after_epochs else "update"
+    unit = "epochs" if data.weights_after_epochs else "updates"
     lines = [f"corpus {line}" for line in mixed.lines(data.corpora)]
     for stage, (when, *_) in enumerate(data.later_weights, 1):
-        after = counted(int(when), unit)
-        lines += [f"after {after}: corpus {line}" for line in mixed.lines(data.corpora, stage)]
+        lines += [f"after {when:,.0f} {unit}: corpus {line}" for line in mixed.lines(data.corpora, stage)]
     return lines
 
 
