@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.config import merge
+from transduce.counts import counted
 from transduce.data.corpus.generator import write_corpus
 from transduce.data.lines import read_lines
 from transduce.decoding.translator import Translator
@@ -76,7 +77,7 @@ def demo(
     outputs = translator.translate(sources)
     scores = score(outputs, references, ter=False)
     exact = sum(o == r for o, r in zip(outputs, references, strict=True)) / len(sources)
-    say(f"\nTen of {len(sources):,} test sentences, none of them in the training corpus:\n")
+    say(f"\nTen of {counted(len(sources), 'test sentence')}, none of them in the training corpus:\n")
     for source, reference, output in list(zip(sources, references, outputs, strict=True))[:SHOWN]:
         say(
             f"  {source}\n  {output}" + ("" if output == reference else f"\n    expected: {reference}") + "\n"

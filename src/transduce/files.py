@@ -6,11 +6,11 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from transduce.errors import DataError
+from transduce.errors import DataError, UsageError
 
 
 @contextmanager
@@ -37,6 +37,27 @@ def atomic_writer(path: str | Path) -> Iterator[IO[bytes]]:
         temporary.unlink(missing_ok=True)
         raise
     sync_folder(path.parent)
+
+
+@contextmanager
+def made_folder(path: str | Path) -> Iterator[Path]:
+    """The folder, which is there; where what is done then fails, what was made of it and is empty goes again.
+
+    UsageError where it cannot be made.
+    """
+    path = Path(path)
+    new = [one for one in (path, *path.parents) if not one.exists()]
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be made ({error.strerror}); choose another --output") from None
+    try:
+        yield path
+    except BaseException:
+        with suppress(OSError):  # one that holds something by now
+            for one in new:
+                one.rmdir()
+        raise
 
 
 def sync_folder(folder: str | Path) -> None:

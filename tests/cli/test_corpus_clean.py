@@ -211,12 +211,20 @@ def test_standard_input_is_not_read_twice() -> None:
             "cleaning is True; set one of its settings",
         ),
         (["in.tsv", "--output", "o.tsv", "--max-score", "2"], "--max-score is about scores"),
+        (["in.tsv", "--output", "o.tsv", "--device", "cuda"], "--device is about scores"),
         (["in.tsv", "--output", "o.tsv", "--score", "m"], "--score needs either --max-score or --best-share"),
         (
             ["-", "--format", "tsv", "--output", "o.tsv", "--score", "m", "--best-share", "0.5"],
             "m: ",
         ),
         (["--output", "o.tsv"], "nothing to read is named"),
+        (["in.tsv", "--output", "o.docx"], "o.docx: the ending .docx tells no format that can be written"),
+        (["in.tsv", "--output", "o/", "--dropped", "d.tsv"], "o/: is a folder; name a file in it"),
+        (["in.tsv", "--output", ".", "--dropped", "d.tsv"], ".: is a folder; name a file in it"),
+        (
+            ["in.tsv", "--output", "o.tsv", "--source-language", "en", "--target-language", "en"],
+            "source and target language are both 'en'; name two languages",
+        ),
     ],
 )
 def test_calls_that_cannot_be_carried_out(flags: list[str], message: str, capsys: Any) -> None:

@@ -52,7 +52,17 @@ def test_standard_input_and_output(
     ("arguments", "code", "message"),
     [
         (["m.tmx", "m.tmx"], 2, "m.tmx: is read as well; name another output"),
-        (["m.tmx", "x.srt"], 2, "x: two text files|written"),
+        (["m.tmx", "x.srt"], 2, "x.srt: the ending .srt tells no format that can be written; known are .tsv"),
+        (["m.tmx", "x.txt.gz"], 2, "x.txt.gz: the ending .txt tells no format that can be written"),
+        (["m.tmx", "x.docx"], 2, "or --to text for two text files that begin so"),
+        (["m.tmx", "there"], 2, "there: is a folder; name a file in it, such as there/pairs.tsv"),
+        (["m.tmx", "there", "--to", "text"], 2, "there: is a folder; name a file in it"),
+        (["m.tmx", "there", "--to", "tsv"], 2, "there: is a folder; name a file in it"),
+        (["m.tmx", "new/"], 2, "new/: is a folder; name a file in it, such as new/pairs.tsv"),
+        (["m.tmx", ""], 2, ": is a folder; name a file in it"),
+        (["m.tmx", "-"], 2, "standard output takes one file, not two of text; say its format with --to"),
+        (["m.tmx", "-", "--to", "text"], 2, "standard output takes one file, not two of text"),
+        (["p.tsv", "x.tmx", "--source-language", "de", "--target-language", "deu"], 2, "are both 'deu'"),
         (["m.tmx", "x.mo"], 2, "x.mo: mo cannot be written; there are text, tsv"),
         (["m.tmx", "no/x.tsv"], 2, "no/x.tsv: there is no folder no; make it first"),
         (["none.tmx", "x.tsv"], 1, "none.tmx: no such file or folder"),
@@ -65,18 +75,63 @@ def test_standard_input_and_output(
 def test_wrong_calls_are_one_line_and_leave_nothing(
     memory: str, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, message: str
 ) -> None:
-    there = sorted(Path().iterdir())
+    Path("there").mkdir()
+    there = sorted(Path().rglob("*"))
     capsys.readouterr()
-    got = main(["corpus", "convert", *arguments])
+    assert main(["corpus", "convert", *arguments]) == code
     said = capsys.readouterr().err
-    if arguments[-1] == "x.srt":
-        assert got in (0, 2)  # a name that tells no format is that of two text files
-        return
-    assert got == code
     assert said.startswith("transduce: error: ")
     assert message in said
     assert said.count("\n") == 1
-    assert sorted(Path().iterdir()) == there
+    assert sorted(Path().rglob("*")) == there
+
+
+def test_columns_that_are_not_read_are_told_by_every_command(
+    memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("more.tsv").write_text("a\tb\nc\td\te\nf\tg\n", encoding="utf-8")
+    told = "more.tsv: 1 line with more than two columns, the others not used (first at 2)\n"
+    for call in (
+        ["info", "more.tsv"],
+        ["convert", "more.tsv", "two.jsonl"],
+        ["split", "more.tsv", "--valid", "1", "--test", "1", "--to", "tsv", "--output", "parts"],
+        ["clean", "more.tsv", "--output", "clean.tsv", "--workers", "1", "--set", "cleaning.mojibake=false"],
+    ):
+        capsys.readouterr()
+        assert main(["corpus", *call]) == 0
+        assert capsys.readouterr().err.count(told) == 1
+
+
+def test_a_split_that_cannot_be_written_leaves_no_folder(
+    memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(Path().iterdir())
+    call = ["corpus", "split", "p.tsv", "--valid", "2", "--test", "2", "--output", "new/er", "--to"]
+    for kind in ("tmx", "text", "mo", "docx"):
+        assert main([*call, kind]) == 2
+    assert sorted(Path().iterdir()) == before
+
+
+def test_an_ending_that_tells_no_format_may_be_part_of_the_name_of_two_texts(memory: str) -> None:
+    assert main(["corpus", "convert", memory, "news.2014", "--to", "text"]) == 0
+    assert Path("news.2014.en").exists()
+    assert Path("news.2014.de").exists()
+
+
+def test_a_pair_that_a_catalog_cannot_hold_is_told_and_not_counted(
+    memory: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    Path("in.tsv").write_text("a\tb\n\tc\nd\te\n\tf\n")
+    assert main(["corpus", "convert", "in.tsv", "out.po"]) == 0
+    assert capsys.readouterr().err == (
+        "in.tsv: 2 left out: 2 without a source text, which a catalog cannot hold (first at 2)\n"
+        "out.po: 2 pairs\n"
+    )
+    assert (
+        main(["corpus", "split", "in.tsv", "--valid", "0", "--test", "1", "--to", "po", "--output", "s"]) == 0
+    )
+    assert "train.po: 1 pair\n" in capsys.readouterr().err
 
 
 def test_info(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,7 +148,7 @@ def test_info(memory: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["corpus", "info", memory]) == 0
     shown = capsys.readouterr()
     assert "42 pairs, en to de" in shown.out
-    assert "1 (2.4%) repeat an earlier source" in shown.out
+    assert "1 (2.4%) with the source of an earlier one" in shown.out
     assert "m.tmx: source en, target de: it holds no others" in shown.err
 
 

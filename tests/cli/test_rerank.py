@@ -119,7 +119,7 @@ def test_lines_that_cannot_be_used_are_named(line: str, message: str, capsys: An
         ([], "nothing to rerank by: name model folders, or --mbr chrf"),
         (["--mbr", "ter"], "mbr is 'ter'; choose one of chrf, bleu"),
         (["m", "--mbr", "chrf"], "--mbr chooses by the outputs alone; leave out models"),
-        (["m", "--weight", "1", "--weight", "2"], "2 --weight for 1 models; give one for each, or none"),
+        (["m", "--weight", "1", "--weight", "2"], "2 --weight for 1 model; give one for each, or none"),
         (["m", "--own-weight", "nan"], "the own weight is nan; it must be a finite number"),
         (["m", "--long-lines", "x"], "long_lines is 'x'; choose one of"),
         (["m", "--output", "nbest.jsonl"], "nbest.jsonl: is the input as well"),

@@ -46,7 +46,7 @@ def test_lines_stay_in_place_and_what_makes_no_pair_is_counted(
     assert _call(folder, "backtranslate", "--input", mono, "--output", str(output)) == 0
     expected = Translator(tiny_bundle()).translate(LINES)
     assert _lines(output) == expected
-    told = f"14 pairs, 1 lines without text make none; train with --source {output} --target {mono}"
+    told = f"14 pairs, 1 line without text made none; train with --source {output} --target {mono}"
     assert told in capsys.readouterr().out
 
 
@@ -118,7 +118,7 @@ def test_mistakes_are_said_in_one_line(
     for command, arguments, message in (
         ("distill", (*where, "o", "--n-best", "3"), "--n-best and --target belong"),
         ("distill", (*where, source), "is the input as well"),
-        ("distill", (*where, "o", "--target", short, "--n-best", "2"), "has 1 lines but"),
+        ("distill", (*where, "o", "--target", short, "--n-best", "2"), "has 1 line but"),
         ("distill", (*where, real, "--target", real, "--n-best", "2"), "is the input as well"),
         ("backtranslate", ("--input", source, "--output", "o", "--top-k", "4"), "are of sampling; set"),
         ("backtranslate", ("--input", source, "--output", "o", "--to", "de"), "trained without languages"),
@@ -128,3 +128,22 @@ def test_mistakes_are_said_in_one_line(
         assert message in said
         assert said.count("\n") == 1
     assert not list(Path.cwd().glob("o.partial*"))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--top-k", "4"),
+        ("--to", "de"),
+        ("--drop-words", "2"),
+        ("--input", "none"),
+        ("--engine", "nothing"),
+    ],
+)
+@pytest.mark.parametrize("name", ["new/", "new/er/"])
+def test_a_call_that_fails_leaves_no_empty_folder(
+    folder: Path, tmp_path: Path, arguments: tuple[str, ...], name: str
+) -> None:
+    call = ["backtranslate", str(folder / "model"), "--input", str(folder / "mono")]
+    assert main([*call, "--output", f"{tmp_path}/{name}", "--device", "cpu", *arguments]) in (1, 2)
+    assert list(tmp_path.iterdir()) == []

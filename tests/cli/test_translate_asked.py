@@ -102,8 +102,10 @@ def test_a_glossary_from_a_file_is_that_of_the_library(model: str, capsys: Any) 
     assert main([*call, "--glossary-inflect"]) == 0
     assert "zutab"[:4] in capsys.readouterr().out
     for name, content, code, message in (
-        ("bad.tsv", "a\tb\nc\n", 1, "bad.tsv:2: has 1 columns"),
+        ("bad.tsv", "a\tb\nc\n", 1, "bad.tsv:2: has 1 column"),
         ("bad.tbx", "<a>", 2, "name source and target, e.g. en:de"),
+        ("no.tsv", "", 1, "no.tsv: holds no terms; write source TAB target on each line, or leave it out"),
+        ("blank.tsv", " \n\n", 1, "blank.tsv: holds no terms"),
     ):
         Path(name).write_text(content)
         assert main(["translate", model, "--input", "in", "--glossary", name]) == code

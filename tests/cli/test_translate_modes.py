@@ -143,6 +143,19 @@ def test_paragraphs_are_those_of_the_library(
         (["--paragraphs", "--document", "--stream"], "--stream gives text as it comes; leave out --paragr"),
         (["--paragraphs", "--document", "--alignments", "x"], "--paragraphs gives no line for a line; leave"),
         (["--paragraphs", "--document", "--prefix-file", "in"], "leave out --prefix-file"),
+        (
+            ["--prefix-factor", "5"],
+            "prefix_factor is 5, but no output is told how to begin; give prefixes (--",
+        ),
+        (["--glossary-inflect"], "--glossary-inflect is about the terms of a glossary: add --glossary FILE"),
+        (["--glossary-languages", "en:de"], "--glossary-languages is about the terms of a glossary: add"),
+        (
+            ["--glossary", "terms.tsv", "--glossary-languages", "en:de"],
+            "terms.tsv: languages is 'en:de', but",
+        ),
+        (["--document", "--language", "xx"], "language is 'xx', which is no code of a language; write one"),
+        (["--document", "--language", "english"], "language is 'english', which is no code of a language"),
+        (["--language", "en"], "language is 'en', but lines are sentences; set document too"),
     ],
 )
 def test_what_does_not_go_together_is_refused_before_the_model_is_loaded(

@@ -281,7 +281,7 @@ def test_each_corpus_becomes_aligned_text(
 def test_the_command(mirror: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["corpus", "get", "multi30k", "--output", str(tmp_path / "m"), "--mirror", mirror]) == 0
     said = capsys.readouterr().err
-    assert f"{tmp_path / 'm'}: 1 pairs in train.en and train.de" in said
+    assert f"{tmp_path / 'm'}: 1 pair in train.en and train.de" in said
     assert "for research (github.com/multi30k/dataset)" in said
 
 
@@ -296,7 +296,7 @@ def test_texts_that_do_not_belong_together_are_named(mirror: str, server: Server
     name = next(path for path in server.files if path.endswith("train.de.gz"))
     server.files[name] = gzip.compress(b"ein Hund\nzwei\n")
     with pytest.raises(
-        DataError, match=r"train.en.gz has 1 lines but \S*train.de.gz has 2: they are not aligned"
+        DataError, match=r"train.en.gz has 1 line but \S*train.de.gz has 2: they are not aligned"
     ):
         get("multi30k", tmp_path, mirror=mirror)
     assert not (tmp_path / "train.en").exists()

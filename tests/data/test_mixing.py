@@ -161,7 +161,7 @@ def test_one_file_named_twice_is_two_corpora(tmp_path: Path, pairs: Pairs, write
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ((1.0,), r"data\.weights holds 1 numbers for 2 corpora; give one for each pair of data\.source"),
+        ((1.0,), r"data\.weights holds 1 number for 2 corpora; give one for each pair of data\.source"),
         ((1.0, 0.0), r"data\.weights holds 0; a weight is a finite number above 0"),
         ((1.0, -2.0), r"data\.weights holds -2"),
         ((1.0, float("inf")), r"data\.weights holds inf"),

@@ -216,7 +216,7 @@ def test_files_that_no_run_wrote_are_left_alone(tmp_path: Path, corpus: DataConf
 
 
 def test_a_tiny_corpus_of_one_sentence_says_what_is_wrong(tmp_path: Path, write: Write) -> None:
-    with pytest.raises(DataError, match="all 3 pairs are held out for validation"):
+    with pytest.raises(DataError, match="none of 3 pairs is left to train on: all are held out"):
         prepare(DataConfig(tsv=(write("p.tsv", ["a\tb"] * 3),)), tmp_path / "d", max_length=99, seed=1)
 
 

@@ -183,7 +183,7 @@ def test_pairs_that_are_dropped_do_not_count_for_what_is_left(tmp_path: Path, wr
         valid_pairs=2,
         clean=True,
     )
-    with pytest.raises(DataError, match="all 2 pairs are held out"):
+    with pytest.raises(DataError, match="none of 2 pairs is left to train on"):
         made(config, tmp_path / "data")
 
 

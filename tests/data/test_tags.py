@@ -156,7 +156,7 @@ def test_a_tokenizer_that_lacks_a_tag_or_needs_one_is_refused(tmp_path: Path) ->
         ({"domains": ("0x0A", "")}, r"data\.domains holds '0x0A'"),
         ({"domains": ("a>", "")}, r"data\.domains holds 'a>'"),
         ({"valid": True}, r"holds en:de, de:en: say which of them the validation files are"),
-        ({"valid": True, "valid_languages": ("en:de", "de:en")}, r"valid_languages holds 2 for 1 corpora"),
+        ({"valid": True, "valid_languages": ("en:de", "de:en")}, r"valid_languages holds 2 for 1 corpus"),
         ({"valid_languages": ("en:de",), "languages": (), "valid": True}, r"without data\.languages"),
         (
             {"valid": True, "valid_languages": ("en:de",), "domains": ("a", "b")},

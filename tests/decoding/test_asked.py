@@ -80,7 +80,7 @@ def test_a_glossary_asks_for_its_terms_in_each_part_of_a_split_line() -> None:
 
 def test_wrong_calls_are_refused() -> None:
     for asked, message in (
-        ({"terms": [["a"]]}, "1 lists of terms for 2 lines; give one per line"),
+        ({"terms": [["a"]]}, "1 term list for 2 lines; give one per line"),
         ({"terms": ["a", "b"]}, r"the terms of line 1 are one string; write \['a'\]"),
         ({"terms": [["a"], [" "]]}, "a term of line 2 is empty"),
         ({"terms": [["a"], ["b\nc"]]}, "the term of line 2 is"),

@@ -79,7 +79,7 @@ def test_a_tsv_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("house", r"terms.tsv:2: has 1 columns, 'house'; write source TAB target"),
+        ("house", r"terms.tsv:2: has 1 column, 'house'; write source TAB target"),
         ("a\tb\texact\td", r"terms.tsv:2: has 4 columns"),
         ("a\tb\tyes", r"terms.tsv:2: the third column is 'yes'; it may be exact or inflect"),
         ("a\t ", r"terms.tsv:2: a glossary entry needs a source and a target term"),
@@ -103,6 +103,7 @@ def test_a_tbx_file_of_either_version(tmp_path: Path) -> None:
     for languages, error, message in (
         ("", UsageError, "name source and target, e.g. en:de"),
         ("en", UsageError, "name source and target"),
+        ("en:eng", UsageError, "languages is 'en:eng'; name two, e.g. en:de"),
         (
             "en:es",
             DataError,

@@ -188,9 +188,12 @@ def test_a_factor_in_a_translator() -> None:
 
 def test_counts_and_kinds_are_checked() -> None:
     for prefixes, message in (
-        (["a"], "1 prefixes for 2 lines; give one per line"),
+        (["a"], "1 prefix for 2 lines; give one per line"),
         ("ab", "one string for 2 lines"),
         (["a", "b\nc"], r"the prefix of line 2 is 'b\\nc'; it must be a string of one line"),
     ):
         with pytest.raises(UsageError, match=message):
             Translator(tiny_bundle()).translate(["a", "b"], prefixes=prefixes)
+    for more in ({}, {"protect": "all"}):
+        with pytest.raises(UsageError, match=r"prefix_factor is 2, but no output is told how to begin"):
+            Translator(tiny_bundle()).translate(["a"], prefix_factor=2.0, **more)

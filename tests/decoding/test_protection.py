@@ -194,6 +194,8 @@ def test_no_tag_is_ever_lost_doubled_or_damaged(line: str, said: list[str], draw
     kinds = frozenset({"tags"})
     whole = restored(line, output, weights, kinds)
     result = whole.text
+    if said:
+        assert result.split(" ") == result.split(), "spaces in a row, or at an end"
     assert lost_or_doubled(line, result, kinds) == []
     if said:
         # The model's own words are all there and in their order.
@@ -218,6 +220,8 @@ def test_what_must_be_in_the_output_is_there_or_is_told(line: str, said: list[st
     )
     whole = restored(line, " ".join(said), weights, ALL)
     result = whole.text
+    if said:
+        assert result.split(" ") == result.split(), "spaces in a row, or at an end"
     if said and well_formed(line):
         assert bool(whole.emptied) == (empty_pairs(result) > empty_pairs(line))
     told = lost_or_doubled(line, result, ALL)
@@ -228,6 +232,16 @@ def test_what_must_be_in_the_output_is_there_or_is_told(line: str, said: list[st
         assert there[text] <= count or any(text in message for message in told)
     # Nothing that the source has is lost: what the output lacks is put in.
     assert not [message for message in told if message.startswith("lost")]
+
+
+@pytest.mark.parametrize(
+    ("line", "output", "restored_line"),
+    [("{n}{n}", "7 x %s", "{n} {n} %s"), ("{n}%s", "(w ,", "({n} %s")],
+)
+def test_no_spaces_in_a_row_where_a_word_was_replaced(line: str, output: str, restored_line: str) -> None:
+    # All words come from the one of the source, the later ones more so.
+    weights = torch.linspace(0.5, 1, len(output.split())).view(-1, 1)
+    assert restored(line, output, weights, ALL).text == restored_line
 
 
 def empty_pairs(text: str) -> int:

@@ -92,7 +92,7 @@ def test_lines_with_fewer_outputs_keep_their_numbers_and_what_is_impossible_is_l
 
 
 def test_wrong_weights_are_refused(first: Translator) -> None:
-    with pytest.raises(UsageError, match="1 weights for 2 models; give one for each"):
+    with pytest.raises(UsageError, match="1 weight for 2 models; give one for each"):
         rerank([], [first, first], weights=Weights(models=(1.0,)))
     with pytest.raises(UsageError, match="the model weight is nan; it must be a finite number"):
         Weights(models=(1.0, math.nan))

@@ -136,7 +136,7 @@ def test_long_sides_are_cut_or_refused_otherwise() -> None:
         DataError, match=r"line 2: its sides have \d+ and 2 tokens, the model takes 15 and 79; .* use split"
     ):
         it.score([("ab", "ab"), (line, "ab")], long_lines="error")
-    for policy, told in (("truncate", r"(long lines: truncate)"), ("split", "have 1 and 1 sentences")):
+    for policy, told in (("truncate", r"(long lines: truncate)"), ("split", "have 1 and 1 sentence")):
         (score,) = it.score([(line, "ab")], long_lines=policy)
         assert told in score.warnings[0]
         assert score.tokens[-1] == EOS_ID
@@ -152,7 +152,7 @@ def test_wrong_calls_are_refused_with_a_remedy() -> None:
     it: Any = translator()
     for pairs, message in (
         ([("ab", (PAD_ID, EOS_ID))], "line 1: the target's token 0 is no subword of this model"),
-        ([("ab", (5, EOS_ID, 5, EOS_ID))], "line 1: the target has 2 outputs for 1 parts"),
+        ([("ab", (5, EOS_ID, 5, EOS_ID))], "line 1: the target has 2 outputs for 1 part"),
     ):
         with pytest.raises(UsageError, match=message):
             it.score(pairs)

@@ -87,7 +87,7 @@ def test_empty_and_very_long_sides_are_left_out_and_counted() -> None:
     pairs = [("ab", "de"), ("", "de"), ("ab", "  "), ("ab " * 300, "de")]
     learned = learn_shortlist(pairs, tokenizer())
     assert (learned.pairs, learned.left_out) == (1, 3)
-    assert "from 1 pairs (3 left out: a side empty or above 200 tokens)" in str(learned)
+    assert "from 1 pair (3 left out: a side empty or above 200 tokens)" in str(learned)
     with pytest.raises(DataError, match="nothing to learn a shortlist from: of 3 pairs"):
         learn_shortlist(pairs[1:], tokenizer())
     for options in ({"candidates": 0}, {"candidates": 501}, {"frequent": -1}):

@@ -135,5 +135,5 @@ def test_what_does_not_go_together_is_refused() -> None:
         list(distill(translator(), LINES, options=Distillation(n_best=4)))
     with pytest.raises(UsageError, match="n_best is 1 and there are references"):
         list(distill(translator(), LINES, LINES))
-    with pytest.raises(DataError, match="there are 1 references for 13 sources or more"):
+    with pytest.raises(DataError, match="1 reference is there for 13 sources or more"):
         list(distill(translator(), LINES, ["one"], Distillation(n_best=2)))

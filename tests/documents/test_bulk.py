@@ -198,6 +198,10 @@ def test_the_command(
     assert main(call) == 0
     assert done(tmp_path / "out") == expected(model, texts)
     assert capsys.readouterr().err.endswith("out: 4 files\n")
+    assert main([*call, "--gpus", "1"]) == 2
+    assert "--gpus 1 is for the workers of a Ray cluster: add --ray" in capsys.readouterr().err
+    assert main([*call, "--set", "prefix_factor=2"]) == 2
+    assert "prefix_factor is 2, but no output is told how to begin" in capsys.readouterr().err
     assert main([*call, "--set", "alpha=1"]) == 2
     assert "other settings (alpha)" in capsys.readouterr().err
 

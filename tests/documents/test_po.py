@@ -154,8 +154,12 @@ def test_an_empty_translation_is_told_and_nothing_filled_in() -> None:
     text = f'{HEADER}msgid "open"\nmsgstr ""\n'
     done = translate_document(text.encode(), "po", lambda texts: [""], name="a.po")
     assert done == TranslatedDocument(
-        text.encode(), 0, ("a.po:7: the translation is empty; nothing is filled in",)
+        text.encode(), 0, 1, ("a.po:7: the translation is empty; nothing is filled in",)
     )
+    assert done.summary == "0 of 1 unit filled in"
+    two = f'{text}\nmsgid "close"\nmsgstr ""\n\nmsgid "done"\nmsgstr "fertig"\n'
+    done = translate_document(two.encode(), "po", lambda texts: ["", "zu"], name="a.po")
+    assert (done.filled, done.units, done.summary) == (1, 2, "1 of 2 units filled in")
 
 
 def test_lines_that_were_filled_up_are_joined_and_broken_again() -> None:

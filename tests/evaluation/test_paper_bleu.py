@@ -102,7 +102,7 @@ def test_the_signature_forbids_the_comparison():
 
 
 def test_different_numbers_of_lines_are_refused():
-    with pytest.raises(DataError, match="x has 1 lines and y has 2"):
+    with pytest.raises(DataError, match="x has 1 line and y has 2"):
         paper_bleu(["a"], ["a", "b"], names=["x", "y"])
 
 

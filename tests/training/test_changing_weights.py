@@ -112,7 +112,7 @@ def test_by_epochs(tmp_path: Path, seen: list[Any]) -> None:
     ]
     lines = said.getvalue()
     assert "0/toy.en: 100.0% of every epoch, 200 of 200 pairs; each of its 150 pairs" in lines
-    assert "after 1 epochs: corpus " in lines
+    assert "after 1 epoch: corpus " in lines
     assert f"from update {first_updates[1]:,}, epoch 3: corpus " in lines
     assert "0/toy.en: 0.0% of every epoch, 0 of 200 pairs; none of its 150 pairs is seen" in lines
 
@@ -188,7 +188,7 @@ def test_data_that_were_prepared_before_are_not_read_again(
     ({"weights_after_epochs": ((0, 1, 1),)}, "after 0; these are whole numbers from 1 on"),
     ({"weights_after_epochs": ((1.5, 1, 1),)}, r"after 1\.5; these are whole numbers"),
     ({"weights_after_updates": ((5, 1, 1), (5, 2, 1))}, "each larger than the one before"),
-    ({"weights_after_updates": ((5, 1),)}, "after 5 holds 1 numbers for 2 corpora"),
+    ({"weights_after_updates": ((5, 1),)}, "after 5 holds 1 number for 2 corpora"),
     ({"weights_after_updates": ((5,),)}, r"holds \[5\.0\]; expected when, and a weight for each corpus"),
     ({"weights_after_updates": ((),)}, r"holds \[\]; expected when"),
     ({"weights_after_epochs": ((2, 0, 0),)}, "holds only zeros"),

@@ -82,7 +82,7 @@ def test_every_pair_is_used_once_an_epoch(runs: Path) -> None:
 def test_updates_with_fewer_sentences_than_workers_end(four: Path) -> None:
     _each_pair_once(four / "few")
     assert min(len(ids) for ids in seen(four / "few").values()) < 4
-    assert json.loads((four / "few" / "training.json").read_bytes())["ended"] == "1 epochs are done"
+    assert json.loads((four / "few" / "training.json").read_bytes())["ended"] == "1 epoch is done"
 
 
 def test_a_run_of_two_workers_goes_on_with_one(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,4 +177,4 @@ def test_a_score_of_the_model_says_that_it_is_a_moving_average(tmp_path: Path) -
     line = tmp_path / "line"
     line.write_text("one two\n", encoding="utf-8")
     recipe = evaluate(result.folder, line, line, beam=1, device="cpu").recipe
-    assert " | 1 updates | moving average with decay 0.99 | cpu" in recipe
+    assert " | 1 update | moving average with decay 0.99 | cpu" in recipe

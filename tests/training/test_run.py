@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from safetensors.torch import load_file
-from toy import toy_settings, write_toy
+from toy import Said, toy_settings, write_toy
 
 from transduce.decoding.translator import Translator
 from transduce.errors import ConfigError, DataError, TrainingError, UsageError
@@ -103,6 +103,64 @@ def test_a_resumed_run_is_the_same_run(tmp_path: Path) -> None:
         return [(r["step"], r["nll"]) for r in _log(tmp_path / name, "train") if r["step"] > 15]
 
     assert losses("straight") == losses("cut")
+
+
+BEFORE_THE_FIRST_UPDATE = (
+    "transduce.data.preparation.clean_once",
+    "transduce.data.preparation.Preparation.tokenizer",
+    "transduce.data.preparation.write_shards",
+    "transduce.training.composition.try_largest",
+)
+
+
+def test_a_run_that_was_killed_before_its_first_update_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """What no part of the program handles."""
+
+    def kill(*_: Any, **__: Any) -> None:
+        raise Killed
+
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    source, target = write_toy(tmp_path / "here", 60)
+    settings = toy_settings(max_steps=2)
+    settings["data"] |= {"source": [source.name], "target": [target.name], "clean": True}
+    settings["cleaning"] = {"mojibake": False}
+    train("straight", settings=settings, stream=Said())
+    how: dict[str, Any] = {"settings": settings}
+    for when in BEFORE_THE_FIRST_UPDATE:
+        with monkeypatch.context() as patch:
+            patch.setattr(when, kill)
+            with pytest.raises(Killed):
+                train("../here/cut", stream=Said(), **how)
+        how = {"resume": True}
+        monkeypatch.chdir(tmp_path / "there")  # its files are found from anywhere
+    train("../here/cut", stream=Said(), **how)
+    one, other = (_weights(tmp_path / "here" / name) for name in ("straight", "cut"))
+    assert all(torch.equal(one[name], other[name]) for name in one)
+    names = [sorted(p.name for p in (tmp_path / "here" / name).iterdir()) for name in ("straight", "cut")]
+    assert names[0] == names[1]
+    assert "begun.json" not in names[1]
+
+
+def test_a_run_from_a_model_that_was_killed_before_its_first_update_starts_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = write_toy(tmp_path, 60)
+    first = _train(tmp_path, "first", 60, max_steps=1).folder
+    how: dict[str, Any] = {"source": source, "target": target, "start": first}
+    settings = {"training": toy_settings(max_steps=1)["training"]}
+    train(tmp_path / "straight", settings=settings, stream=Said(), **how)
+    with monkeypatch.context() as patch:
+        patch.setattr("transduce.data.preparation.write_shards", lambda *_, **__: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            train(tmp_path / "cut", settings=settings, stream=Said(), **how)
+    train(tmp_path / "cut", resume=True, stream=Said())
+    one, other = (_weights(tmp_path / name) for name in ("straight", "cut"))
+    assert all(torch.equal(one[name], other[name]) for name in one)
 
 
 def test_the_same_seed_gives_the_same_model_and_another_does_not(tmp_path: Path) -> None:
@@ -292,7 +350,7 @@ def test_a_model_is_there_before_it_is_scored(tmp_path: Path, monkeypatch: pytes
 def test_a_corpus_that_leaves_nothing_to_train_on(tmp_path: Path, lines: list[str]) -> None:
     for name in ("a.en", "a.de"):
         (tmp_path / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    with pytest.raises(DataError, match=r"a\.en: (no pairs at all|all \d+ pairs are held out)"):
+    with pytest.raises(DataError, match=r"a\.en: (no pairs at all|none of \d+ pairs? is left to train)"):
         train(tmp_path / "run", source=tmp_path / "a.en", target=tmp_path / "a.de")
 
 

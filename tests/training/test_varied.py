@@ -78,7 +78,7 @@ def test_progress_counts_the_usual_subwords(whole: tuple[Path, list[list[Batch]]
     folder, _ = whole
     shards = TokenShards.open(folder / "data" / "train")
     assert events(folder, "train")[-1]["target_tokens"] <= int(shards.target_lengths.sum())
-    assert events(folder, "end")[0]["reason"] == "1 epochs are done"
+    assert events(folder, "end")[0]["reason"] == "1 epoch is done"
 
 
 def test_a_run_that_was_stopped_is_the_same_run(

@@ -14,6 +14,7 @@ import torch
 from transduce.baselines.convolutional import ConvolutionalTranslator
 from transduce.baselines.recurrent import RecurrentTranslator
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.data.config import DataConfig
 from transduce.data.prepare import Prepared, prepare
 from transduce.decoding.translator import Translator
@@ -45,7 +46,7 @@ class Budget:
     def __post_init__(self) -> None:
         if self.steps < 0 or self.seconds < 0 or not (self.steps or self.seconds):
             raise UsageError(
-                f"a budget of {self.steps} updates and {self.seconds:g} s is none; set one above 0"
+                f"a budget of {counted(self.steps, 'update')} and {self.seconds:g} s is none; set one above 0"
             )
 
     def done(self, step: int, seconds: float) -> float:
@@ -81,7 +82,7 @@ def compare_systems(
         own = TrainingConfig(**{**vars(training), "rate": (rates or {}).get(name, training.rate)})
         torch.manual_seed(training.seed)
         network = SYSTEMS[name](config)
-        say(f"{name}: {network.parameter_count():,} parameters")
+        say(f"{name}: {counted(network.parameter_count(), 'parameter')}")
         learned = learn(network, prepared, own, budget, say=say)
         rows.append({"system": name, "rate": own.rate, **learned, **judge(network, prepared)})
         say(describe(rows).splitlines()[-1])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
+from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 
 
@@ -49,6 +50,6 @@ class Beside:
     def _unequal(self, wanted: int, there: int) -> DataError:
         names = ["standard input" if name == "-" else name for name in (self._path, self._input)]
         return DataError(
-            f"{names[0]} has {there} lines but {names[1]} has {wanted}; "
-            "give one line for each line of the input, empty where there is none"
+            f"{names[0]} has {counted(there, 'line')} but {names[1]} has {wanted}; give one line for each "
+            "line of the input, empty where there is none"
         )

@@ -9,6 +9,7 @@ import typer
 
 from transduce.cli.models import Device, Engine, Precision
 from transduce.cli.progress import Progress
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 
@@ -58,6 +59,8 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
     options: dict[str, Any] = merge({"beam": beam}, *(parse_assignment(text) for text in assignments or ()))
     if workers < 0 or gpus < 0:
         raise UsageError(f"--workers {workers} --gpus {gpus:g}: there is no less than none")
+    if gpus and not ray:
+        raise UsageError(f"--gpus {gpus:g} is for the workers of a Ray cluster: add --ray, or use --device")
     crew = Crew(workers=workers, ray=ray, gpus=gpus)
     cores = machine.usable_cores()
     how = {
@@ -81,4 +84,4 @@ def bulk(  # noqa: PLR0913 - a command's parameters are its flags
             how=how,
             **options,
         )
-        progress.say(f"{output}: {len(written):,} files")
+        progress.say(f"{output}: {counted(len(written), 'file')}")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from transduce.cli.systems import outputs_of
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 
@@ -57,7 +58,8 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
     lines = read_lines(training) if training else iter(())
     neural: list[list[float]] = []
     if comet:
-        print(f"COMET of {len(systems)} systems, {len(sources):,} lines each", file=sys.stderr, flush=True)
+        told = f"COMET of {counted(len(systems), 'system')}, {counted(len(sources), 'line')} each"
+        print(told, file=sys.stderr, flush=True)
         neural = comet_scores([lines for _, lines in outputs], sources, references[0], comet)
     found = compared(
         list(zip(_short([name for name, _ in outputs]), [lines for _, lines in outputs], strict=True)),
@@ -71,7 +73,10 @@ def compare(  # noqa: PLR0913 - a command's parameters are its flags
     )
     if output is not None:
         write_bytes(output, page(found).encode())
-        print(f"{output}: {len(systems)} systems, {len(sources):,} sentences", file=sys.stderr)
+        print(
+            f"{output}: {counted(len(systems), 'system')}, {counted(len(sources), 'sentence')}",
+            file=sys.stderr,
+        )
     print(json.dumps(found.as_dict(), ensure_ascii=False) if as_json else describe(found))
 
 

@@ -14,6 +14,7 @@ import typer
 from transduce.cli.corpus_clean import clean
 from transduce.cli.corpus_files import convert, info, split
 from transduce.cli.corpus_get import get
+from transduce.counts import counted
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
 app.command(epilog="Example: transduce corpus info memory.tmx")(info)
@@ -55,7 +56,10 @@ def generate(
     with _progress(total) as report:
         write_corpus(output, pairs, seed, valid, test, longest, report)
     seconds = time.monotonic() - started
-    _say(f"{output}: {pairs:,} pairs in train.en and train.de, {valid:,} in valid.*, {test:,} in test.*")
+    _say(
+        f"{output}: {counted(pairs, 'pair')} in train.en and train.de, {valid:,} in valid.*, {test:,} in "
+        "test.*"
+    )
     _say(f"Seed {seed}, {seconds:.1f} s")
     _say(_NEXT.format(output, _VALID.format(output) if valid else ""))
 
@@ -95,7 +99,9 @@ def _lines(total: int) -> Callable[[int], None]:
             return
         told = now
         rate = done / (now - started)
-        _say(f"{done:,} of {total:,} pairs, {rate:,.0f} pairs/s, {(total - done) / rate:,.0f} s left")
+        _say(
+            f"{done:,} of {counted(total, 'pair')}, {rate:,.0f} pairs/s, {(total - done) / rate:,.0f} s left"
+        )
 
     return report
 

@@ -120,8 +120,10 @@ def _by_score(
     model: Path | None, back: Path | None, most: float | None, share: float | None, device: str
 ) -> ByScore | None:
     if model is None:
-        for flag, value in (("score-back", back), ("max-score", most), ("best-share", share)):
-            if value is not None:
+        given = {"score-back": back is not None, "max-score": most is not None}
+        given |= {"best-share": share is not None, "device": device != "auto"}
+        for flag, is_given in given.items():
+            if is_given:
                 raise UsageError(f"--{flag} is about scores; name the model that gives them with --score")
         return None
     if (most is None) == (share is None):

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.counts import counted
+
 if TYPE_CHECKING:
     from transduce.data.conversion import Inputs
     from transduce.data.information import Information, Lengths, Side
@@ -72,7 +74,7 @@ def convert(
     inputs = inputs_of(names, source, target, source_language, target_language, kind)
     done = convert_files(inputs, output, kind=to)
     tell(done.notes)
-    print(f"{output}: {done.pairs:,} pairs", file=sys.stderr)
+    print(f"{output}: {counted(done.pairs, 'pair')}", file=sys.stderr)
 
 
 def split(  # noqa: PLR0913 - a command's parameters are its flags
@@ -100,9 +102,9 @@ def split(  # noqa: PLR0913 - a command's parameters are its flags
     done = split_files(inputs, output, valid=valid, test=test, seed=seed, kind=to)
     tell(done.notes)
     for part, name in done.files.items():
-        print(f"{name}: {done.pairs[part]:,} pairs", file=sys.stderr)
+        print(f"{name}: {counted(done.pairs[part], 'pair')}", file=sys.stderr)
     if done.left_out:
-        print(f"left out: {done.left_out:,} pairs with a source of valid or test", file=sys.stderr)
+        print(f"left out: {counted(done.left_out, 'pair')} with a source of valid or test", file=sys.stderr)
 
 
 def info(  # noqa: PLR0913 - a command's parameters are its flags
@@ -148,13 +150,13 @@ def info(  # noqa: PLR0913 - a command's parameters are its flags
 
 def rendered(found: Information) -> list[str]:
     """What a person wants to know, a line each."""
-    lines = [f"{found.pairs:,} pairs"]
+    lines = [counted(found.pairs, "pair")]
     if any(found.languages):
         lines[0] += f", {found.languages[0] or 'not named'} to {found.languages[1] or 'not named'}"
     for count, what in (
-        (found.repeated_pairs, "repeat an earlier pair"),
-        (found.repeated_sources, "repeat an earlier source"),
-        (found.identical, "have the same text on both sides"),
+        (found.repeated_pairs, "the same as an earlier pair"),
+        (found.repeated_sources, "with the source of an earlier one"),
+        (found.identical, "with the same text on both sides"),
     ):
         lines.append(f"{count:,} ({_share(count, found.pairs)}) {what}")
     rows: list[tuple[str, ...]] = [("", "mean", "median", "99 %", "longest")]
@@ -168,12 +170,12 @@ def rendered(found: Information) -> list[str]:
     for name, side in (("source", found.source), ("target", found.target)):
         scripts = ", ".join(f"{script} {share:.1%}" for script, share in list(side.scripts().items())[:4])
         lines.append(
-            f"{name}: {side.empty:,} empty; {len(side.letters):,} different characters; "
-            f"scripts: {scripts or 'none'}"
+            f"{name}: {side.empty:,} empty; {counted(len(side.letters), 'different character')}; scripts: "
+            f"{scripts or 'none'}"
         )
         if side.tokens.total:
             share = side.byte_tokens / side.tokens.total
-            lines.append(f"{name}: {side.tokens.total:,} tokens, {share:.2%} single bytes")
+            lines.append(f"{name}: {counted(side.tokens.total, 'token')}, {share:.2%} single bytes")
     return lines
 
 

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from transduce.counts import counted
+
 
 def get(
     name: Annotated[
@@ -43,7 +45,7 @@ def get(
     )
     for part, count in got.pairs.items():
         files = " and ".join(f"{part}.{language}" for language in got.languages)
-        print(f"{folder}: {count:,} pairs in {files}", file=sys.stderr)
+        print(f"{folder}: {counted(count, 'pair')} in {files}", file=sys.stderr)
     print(got.note, file=sys.stderr)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,3 +82,4 @@ def translate_one(
             progress.say(f"transduce: warning: {warning}")
     with opened(output) as file:
         file.write(done.content)
+    print(f"{'standard output' if output == '-' else output}: {done.summary}", file=sys.stderr)

@@ -21,6 +21,7 @@ from transduce.cli.models import (
     To,
     folders,
 )
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,13 +121,19 @@ def describe(result: Evaluation) -> str:
     if result.paper is not None:
         rows.append(("paper BLEU", result.paper.bleu, result.paper.signature))
     lines = [f"{name:11}{value:6.2f}  {signature}" for name, value, signature in rows]
-    lengths = f"{scores.hypothesis_length:,} tokens against {scores.reference_length:,}"
-    lines.append(f"{scores.sentences:,} lines, brevity penalty {scores.brevity_penalty:.3f} ({lengths})")
+    lengths = f"{counted(scores.hypothesis_length, 'token')} against {scores.reference_length:,}"
+    lines.append(
+        f"{counted(scores.sentences, 'line')}, brevity penalty {scores.brevity_penalty:.3f} ({lengths})"
+    )
     return "\n".join([*lines, f"recipe: {result.recipe}"])
 
 
 def _count(done: int, total: int) -> None:
-    print(f"\r{done:,} of {total:,} lines translated", end="\n" if done == total else "", file=sys.stderr)
+    print(
+        f"\r{done:,} of {counted(total, 'line')} translated",
+        end="\n" if done == total else "",
+        file=sys.stderr,
+    )
 
 
 def _check_not_read(output: Path | None, read: list[Path | None]) -> None:

@@ -24,6 +24,8 @@ class Form:
     paragraphs: bool
     prefix_file: str | None
     glossary: str | None
+    glossary_inflect: bool
+    glossary_languages: str
 
     def check(self, *, n_best: int, samples: int, mbr: str, output: str) -> None:
         """Nothing; UsageError, with the way out, for what has no place to go or cannot be had together."""
@@ -46,6 +48,7 @@ class Form:
             raise UsageError("--alternatives gives several words a line: add --json to have JSON lines")
         if self.paragraphs and not self.document:
             raise UsageError("--paragraphs joins the lines of a document: add --document")
+        self._check_glossary()
         self._check_modes()
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -55,10 +58,19 @@ class Form:
         from transduce.decoding.streaming import check_streamed
 
         chosen = TranslationOptions.from_mapping(options)
+        chosen.check_prefixes(given=self.prefix_file is not None)
         if self.stream:
             check_streamed(chosen)
         if self.alternatives:
             check_next_words(self.alternatives, chosen)
+
+    def _check_glossary(self) -> None:
+        for flag, is_given in (
+            ("--glossary-inflect", self.glossary_inflect),
+            ("--glossary-languages", bool(self.glossary_languages)),
+        ):
+            if is_given and self.glossary is None:
+                raise UsageError(f"{flag} is about the terms of a glossary: add --glossary FILE")
 
     def _check_modes(self) -> None:
         """Nothing; UsageError where a way to translate meets a flag that it has no use for."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transduce.cli.progress import Progress
+from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ def heads(
         print(json.dumps({"pairs": len(texts), "heads": found}))
         return
     print(describe(found))
-    print(f"means over the tokens of {len(texts):,} pairs", file=sys.stderr)
+    print(f"means over the tokens of {counted(len(texts), 'pair')}", file=sys.stderr)
 
 
 def read_pairs(
@@ -83,7 +84,8 @@ def read_pairs(
     lines = list(islice(read_lines(alignments), len(read)))
     if len(lines) < len(read):
         raise DataError(
-            f"{alignments} has {len(lines)} lines, but {len(read)} pairs were read; one line a pair"
+            f"{alignments} has {counted(len(lines), 'line')}, but {counted(len(read), 'pair', 'were')} read; "
+            "one line a pair"
         )
     return texts, [[read_link(item, f"{alignments}:{i + 1}") for item in lines[i].split()] for i in kept]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -106,7 +107,7 @@ def describe(found: dict[str, Any]) -> str:
     rows += [[part, *(f"{parameters[name].get(part, 0):,}" for name in names)] for part in parts]
     rows.append(["total", *(f"{sum(parameters[name].values()):,}" for name in names)])
     lines = _table(rows)
-    what = f"{sentence['source_tokens']} source and {sentence['target_tokens']} target tokens"
+    what = f"{sentence['source_tokens']} source and {counted(sentence['target_tokens'], 'target token')}"
     for title, key in (("training on", "training_flops"), ("translating", "translation_flops")):
         how = f", beam {sentence['beam']}" if key == "translation_flops" else ""
         counts = found[key]

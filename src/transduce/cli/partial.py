@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, runtime_checkable
 
 from transduce.cli.writing import opened
+from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 
 # So many more lines of what stands beside the input; None where nothing does.
@@ -61,8 +62,8 @@ class Partial:
             raise DataError(f"{self.state_file}: is damaged; delete it and {shown} to begin anew") from None
         if not resume:
             raise UsageError(
-                f"{shown}: holds {lines:,} lines of a run that was stopped; "
-                f"add --resume to go on, or delete {self.state_file.name} to begin anew"
+                f"{shown}: holds {counted(lines, 'line')} of a run that was stopped; add --resume to go on, "
+                f"or delete {self.state_file.name} to begin anew"
             )
         for name in sorted({*before, *self.made_from}):
             old, new = before.get(name), self.made_from.get(name)
@@ -84,8 +85,8 @@ class Partial:
         if there < wanted:
             file.close()
             raise DataError(
-                f"{path}: has {there:,} bytes, but {wanted:,} were written; "
-                f"delete {self.state_file.name} to begin anew"
+                f"{path}: has {counted(there, 'byte')}, but {wanted:,} were written; delete "
+                f"{self.state_file.name} to begin anew"
             )
         file.truncate(wanted)
         file.seek(wanted)
@@ -101,8 +102,8 @@ class Partial:
         if self.earlier and self._read.hexdigest() != self.earlier["input"]:
             self.lines, self.refused = self.noted, True
             raise DataError(
-                f"the first {wanted:,} lines of the input are not those that {self.partials[0]} "
-                f"was made from; give the same input, or delete {self.state_file.name} to begin anew"
+                f"the first {counted(wanted, 'line')} of the input are not those that {self.partials[0]} was "
+                f"made from; give the same input, or delete {self.state_file.name} to begin anew"
             )
         self.noted = self.lines
         return itertools.chain([first] if first else [], chunks)
@@ -174,8 +175,8 @@ class Partial:
             return
         if self.noted:
             print(
-                f"transduce: {self.noted:,} lines are in {self.partials[0]}; "
-                "the same call with --resume goes on",
+                f"transduce: {counted(self.noted, 'line', 'are')} in {self.partials[0]}; the same call with "
+                "--resume goes on",
                 file=sys.stderr,
             )
             return

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,8 +64,9 @@ def prune(  # noqa: PLR0913 - a command's parameters are its flags
         data = batched_pairs(bundle, texts)
         loss, less = (loss_of(one.model, data) for one in (bundle, smaller))
         print(
-            f"{output}: {heads} of {bundle.model.config.heads} heads, {after:,} of {before:,} parameters; "
-            f"loss of a target token {loss:.4f} before, {less:.4f} now; train on with `train --from`",
+            f"{output}: {heads} of {counted(bundle.model.config.heads, 'head')}, {after:,} of "
+            f"{counted(before, 'parameter')}; loss of a target token {loss:.4f} before, {less:.4f} now; "
+            "train on with `train --from`",
             file=sys.stderr,
         )
     if masked:
@@ -129,7 +131,7 @@ def _curve(bundle: Bundle, importance: Any, texts: Sequence[tuple[str, str]]) ->
                 "sentences_per_second": len(texts) / seconds,
             }
         )
-        print(f"{heads} heads: BLEU {scores.bleu:.2f}", file=sys.stderr)
+        print(f"{counted(heads, 'head')}: BLEU {scores.bleu:.2f}", file=sys.stderr)
     return rows
 
 

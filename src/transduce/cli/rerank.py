@@ -13,6 +13,7 @@ import typer
 from transduce.cli.models import Device, Threads
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
+from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -192,4 +193,6 @@ def _check(folders: Sequence[Path], mbr: str, weight: Sequence[float] | None) ->
     elif not folders:
         raise UsageError("nothing to rerank by: name model folders, or --mbr chrf")
     elif weight and len(weight) != len(folders):
-        raise UsageError(f"{len(weight)} --weight for {len(folders)} models; give one for each, or none")
+        raise UsageError(
+            f"{len(weight)} --weight for {counted(len(folders), 'model')}; give one for each, or none"
+        )

@@ -13,6 +13,7 @@ import typer
 from transduce.cli.models import Device, Domain, Ensemble, EnsembleBy, Model, Threads, To, folders
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output, opened
+from transduce.counts import counted
 from transduce.errors import UsageError
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def describe(total: Total) -> str:
     """The figures of the whole in one line of text."""
     rest = f"; {total.impossible:,} of probability 0 left out" if total.impossible else ""
     perplexity = "" if total.perplexity is None else f", perplexity {total.perplexity:.4f}"
-    sums = f"{total.lines:,} pairs, {total.tokens:,} tokens, log P {total.log_probability:.4f}"
+    sums = (
+        f"{counted(total.lines, 'pair')}, {counted(total.tokens, 'token')}, log P {total.log_probability:.4f}"
+    )
     return f"{sums}{perplexity}{rest}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,7 @@ from transduce.cli.models import Device, Domain, Engine, Model, Precision, Threa
 from transduce.cli.partial import fingerprint, resumable
 from transduce.cli.progress import Progress
 from transduce.cli.writing import check_output
+from transduce.counts import counted
 
 if TYPE_CHECKING:
     from transduce.decoding.synthetic import Made
@@ -68,11 +70,10 @@ def backtranslate(  # noqa: PLR0913 - a command's parameters are its flags
     """Make training pairs of text in the target language: MODEL translates it into the source language."""
     folder = Path(output) if output.endswith("/") or Path(output).is_dir() else None
     paths = [output] if folder is None else [str(folder / name) for name in ("source.txt", "target.txt")]
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-    for path in paths:
+    for path in paths if folder is None or folder.exists() else ():
         check_output(path, input_file)
     from transduce.decoding.synthetic import BackTranslation, back_translate
+    from transduce.files import made_folder
 
     options = {
         "method": method, "beam": beam, "top_k": top_k, "temperature": temperature, "seed": seed, "to": to,
@@ -86,9 +87,15 @@ def backtranslate(  # noqa: PLR0913 - a command's parameters are its flags
         return back_translate(translator, chunk, chosen, first_line=first, progress=progress.within_chunk)
 
     made_from = {**options, "model": fingerprint(model), "device": translator.device, "engine": engine}
-    counts = _run(
-        make, input_file, paths, {**made_from, "precision": precision}, Beside(None, input_file, ""), resume
-    )
+    with nullcontext() if folder is None else made_folder(folder):
+        counts = _run(
+            make,
+            input_file,
+            paths,
+            {**made_from, "precision": precision},
+            Beside(None, input_file, ""),
+            resume,
+        )
     where = f"--source {paths[0]} --target {input_file if folder is None else paths[1]}"
     print(f"{_told(counts)}; train with {where}, e.g. as --domain bt")
 
@@ -185,5 +192,7 @@ def _run(
 
 def _told(counts: Counter[str]) -> str:
     reasons = {"empty": "without text", "unfinished": "whose output has no end"}
-    told = [f"{counts[name]:,} lines {what} make none" for name, what in reasons.items() if counts[name]]
-    return ", ".join([f"{counts['pairs']:,} pairs", *told])
+    told = [
+        f"{counted(counts[name], 'line')} {what} made none" for name, what in reasons.items() if counts[name]
+    ]
+    return ", ".join([counted(counts["pairs"], "pair"), *told])

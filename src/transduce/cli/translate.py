@@ -183,6 +183,8 @@ def translate(  # noqa: PLR0913 - a command's parameters are its flags
         paragraphs=paragraphs,
         prefix_file=prefix_file,
         glossary=glossary,
+        glossary_inflect=glossary_inflect,
+        glossary_languages=glossary_languages,
     )
     form.check(n_best=n_best, samples=samples, mbr=mbr, output=output_file)
     beside = [name for name in (prefix_file, glossary) if name is not None]

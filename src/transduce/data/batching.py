@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from transduce.counts import counted
 from transduce.data.mixing import Mixture
 from transduce.data.packing import Group, Packer
 from transduce.data.permutation import Permutation
@@ -74,8 +75,9 @@ class Batching:
         if longest > self.micro_batch_tokens:
             name = "batch_tokens" if batch_tokens < micro_batch_tokens else "micro_batch_tokens"
             raise ConfigError(
-                f"training.{name} is {self.micro_batch_tokens}, but the longest pair has {longest} tokens on "
-                f"one side; use at least {longest}, or drop long pairs with a smaller data.max_length"
+                f"training.{name} is {self.micro_batch_tokens}, but the longest pair has "
+                f"{counted(longest, 'token')} on one side; use at least {longest}, or drop long pairs with a "
+                "smaller data.max_length"
             )
 
     def epoch(self, number: int) -> list[Update]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from transduce.counts import counted
 from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.formats.sides import Wanted
-from transduce.data.tags import Label, check_labels, labels
+from transduce.data.tags import Label, check_labels, labels, languages_of
 from transduce.errors import ConfigError
 
-Files = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], Wanted]
+Files = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[str, ...], tuple[Wanted, ...]]
 LABELS = ("languages", "domains", "valid_languages", "valid_domains")
 """What says of each corpus what it is."""
 NO_FILES = ("weights", "weights_after_epochs", "weights_after_updates", *LABELS)
@@ -86,8 +87,9 @@ class DataConfig:
     cleaning: CleaningConfig = field(default_factory=CleaningConfig)
     """What ``clean`` does: the settings of cleaning."""
     source_language: str = ""
-    """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too. Cleaning
-    checks the languages that are named."""
+    """Which language of ``pairs`` and ``validation`` is the source; ``de`` means ``de-DE`` too. Where neither
+    this nor ``target_language`` is named, ``languages`` says it of each corpus. Cleaning checks the languages
+    that are named."""
     target_language: str = ""
     """The same for the target."""
 
@@ -95,10 +97,11 @@ class DataConfig:
         self._check_files()
         self._check_weights()
         self._check_labels()
+        _ = Wanted(self.source_language, self.target_language)  # refuses one language for both sides
         if self.alignments and len(self.alignments) != len(self.source):
             raise ConfigError(
-                f"data.alignments names {len(self.alignments)} files for {len(self.source)} pairs of "
-                "data.source and data.target; give one for each"
+                f"data.alignments names {counted(len(self.alignments), 'file')} for "
+                f"{counted(len(self.source), 'pair')} of data.source and data.target; give one for each"
             )
         if self.alignments and self.clean:
             raise ConfigError(
@@ -142,9 +145,14 @@ class DataConfig:
         return (*self.source, *self.tsv, *self.pairs)
 
     @property
-    def wanted(self) -> Wanted:
-        """The languages to read where files hold several."""
-        return Wanted(self.source_language, self.target_language)
+    def wanted(self) -> tuple[Wanted, ...]:
+        """The languages to read of each of ``pairs``, which may hold several."""
+        return self._wanted(self.labels[len(self.source) + len(self.tsv) :])
+
+    @property
+    def valid_wanted(self) -> tuple[Wanted, ...]:
+        """The same of each of ``validation``."""
+        return self._wanted(self.valid_labels[len(self.valid_source) + len(self.valid_tsv) :])
 
     @property
     def files(self) -> Files:
@@ -154,7 +162,7 @@ class DataConfig:
     @property
     def valid_files(self) -> Files:
         """The same of the validation files."""
-        return self.valid_source, self.valid_target, self.valid_tsv, self.validation, self.wanted
+        return self.valid_source, self.valid_target, self.valid_tsv, self.validation, self.valid_wanted
 
     @property
     def later_weights(self) -> tuple[tuple[float, ...], ...]:
@@ -176,6 +184,12 @@ class DataConfig:
         """What each validation corpus is, in the order of ``valid_corpora``."""
         count = len(self.valid_corpora)
         return labels(self.valid_languages or self.languages[:1] * count, self.valid_domains, count)
+
+    def _wanted(self, labels: Sequence[Label]) -> tuple[Wanted, ...]:
+        """What is named for all corpora, else what the label of each says."""
+        if self.source_language or self.target_language:
+            return (Wanted(self.source_language, self.target_language),) * len(labels)
+        return tuple(languages_of(label) for label in labels)
 
     def _check_labels(self) -> None:
         check_labels(self.languages, self.domains, len(self.corpora))
@@ -223,7 +237,7 @@ class DataConfig:
             files, others = getattr(self, one), getattr(self, other)
             if len(files) != len(others):
                 raise ConfigError(
-                    f"data.{one} names {len(files)} files but data.{other} names {len(others)}; "
+                    f"data.{one} names {counted(len(files), 'file')} but data.{other} names {len(others)}; "
                     "give the aligned files of both in the same order"
                 )
         for name in ("source", "target", "tsv", "pairs", *_VALIDATION):
@@ -237,7 +251,7 @@ def _check_weights(name: str, weights: Sequence[float], corpora: Sequence[str], 
     """Nothing; raises ConfigError for weights that make no sense. With ``zero`` some may be 0."""
     if weights and len(weights) != len(corpora):
         raise ConfigError(
-            f"{name} holds {len(weights)} numbers for {len(corpora)} corpora; give one "
+            f"{name} holds {counted(len(weights), 'number')} for {counted(len(corpora), 'corpus')}; give one "
             "for each pair of data.source and data.target, then for each of data.tsv, then of data.pairs"
         )
     for weight in weights:

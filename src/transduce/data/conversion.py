@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
+from transduce.counts import counted
 from transduce.data.corpora import choose_held_out
 from transduce.data.formats.folders import files_of, read_pairs
 from transduce.data.formats.pair import Pair
@@ -17,7 +18,7 @@ from transduce.data.formats.tally import Tally
 from transduce.data.formats.two_files import read_two_files
 from transduce.data.formats.writing import TEXT, output_format, text_names, write_pairs
 from transduce.errors import DataError, UsageError
-from transduce.files import same_file
+from transduce.files import made_folder, same_file
 
 Name = str | Path
 
@@ -36,8 +37,8 @@ class Inputs:
     def __post_init__(self) -> None:
         if len(self.source) != len(self.target):
             raise UsageError(
-                f"{len(self.source)} source and {len(self.target)} target files; name as many of one "
-                "as of the other"
+                f"{len(self.source)} source and {counted(len(self.target), 'target file')}; name as many of "
+                "one as of the other"
             )
         if not self.pairs and not self.source:
             raise UsageError("nothing to read is named; name files, or --source and --target")
@@ -130,7 +131,7 @@ def split(
     must be there to be read twice: no standard input. DataError where too few pairs are there.
     """
     if valid < 0 or test < 0:
-        raise UsageError(f"{valid} validation and {test} test pairs: ask for 0 or more")
+        raise UsageError(f"{valid} validation and {counted(test, 'test pair')}: ask for 0 or more")
     if "-" in (*inputs.pairs, *inputs.source, *inputs.target):
         raise UsageError("standard input can be read once only, and a split reads twice; name a file")
     tally = Tally()
@@ -138,8 +139,8 @@ def split(
     notes = tally.lines()
     if len(drawn) < valid + test:
         raise DataError(
-            f"{', '.join(inputs.files())}: {len(drawn):,} different source texts, but {valid:,} validation "
-            f"and {test:,} test pairs are wanted; ask for fewer"
+            f"{', '.join(inputs.files())}: {counted(len(drawn), 'different source text')}, but {valid:,} "
+            f"validation and {counted(test, 'test pair', 'are')} wanted; ask for fewer"
         )
     first, _ = peeked(inputs.read(tally))
     languages = languages_of(inputs.wanted, tally, first)
@@ -151,13 +152,28 @@ def split(
         check_outputs(inputs, [name], kind)
         if output_format(name, kind) == TEXT:
             text_names(name, languages)  # UsageError where the languages are not known
-    Path(folder).mkdir(parents=True, exist_ok=True)
-    tests = _drawn_again(drawn, test, seed)
+    told = Tally()
+    with made_folder(folder):
+        counts, met = _write_parts(
+            inputs, drawn, _drawn_again(drawn, test, seed), names, languages, told, kind
+        )
+    return Split(names, counts, met - len(drawn), [*notes, *told.lines()])
+
+
+def _write_parts(
+    inputs: Inputs,
+    drawn: Sequence[Pair],
+    tests: Set[str],
+    names: Mapping[str, str],
+    languages: Wanted,
+    told: Tally,
+    kind: str,
+) -> tuple[dict[str, int], int]:
+    """How many pairs each part has, and how many pairs have a source that was drawn; the files are there."""
     parts = {
         "test": [pair for pair in drawn if pair.source.strip() in tests],
         "valid": [pair for pair in drawn if pair.source.strip() not in tests],
     }
-    told = Tally()
     counts = {part: write_pairs(parts[part], names[part], languages, told, kind) for part in parts}
     sources = {pair.source.strip() for pair in drawn}
     met = 0
@@ -171,7 +187,7 @@ def split(
                 yield pair
 
     counts["train"] = write_pairs(rest(), names["train"], languages, told, kind)
-    return Split(names, counts, met - len(drawn), [*notes, *told.lines()])
+    return counts, met
 
 
 def _drawn_again(drawn: Sequence[Pair], count: int, seed: int) -> set[str]:

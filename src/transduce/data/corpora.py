@@ -29,21 +29,22 @@ def read_corpora(
     target: Sequence[str] = (),
     tsv: Sequence[str] = (),
     pairs: Sequence[str] = (),
-    wanted: Wanted = ANY,
+    wanted: Wanted | Sequence[Wanted] = ANY,
     tally: Tally | None = None,
 ) -> Iterator[Pair]:
     """All pairs of the files of two sides, then of the TSV files, then of ``pairs``: corpus 0, 1, ...
 
-    ``pairs`` are files or folders of any format that holds both sides, here in the languages ``wanted``; a
-    line break in a text of theirs becomes a space. What readers leave out is counted in ``tally``.
+    ``pairs`` are files or folders of any format that holds both sides, here in the languages ``wanted``, of
+    all of them or of each; a line break in a text of theirs becomes a space. What readers leave out is
+    counted in ``tally``.
     """
     tally = tally or Tally()
     for corpus, (one, other) in enumerate(zip(source, target, strict=True)):
         yield from read_two_files(one, other, tally, corpus)
     for corpus, path in enumerate(tsv, len(source)):
         yield from read_tsv(path, corpus)
-    for corpus, path in enumerate(pairs, len(source) + len(tsv)):
-        yield from map(on_one_line, read_pairs(path, wanted, tally, corpus))
+    for corpus, (path, languages) in enumerate(_with_languages(pairs, wanted), len(source) + len(tsv)):
+        yield from map(on_one_line, read_pairs(path, languages, tally, corpus))
 
 
 def on_one_line(pair: Pair) -> Pair:
@@ -58,7 +59,7 @@ def count_pairs(
     target: Sequence[str] = (),
     tsv: Sequence[str] = (),
     pairs: Sequence[str] = (),
-    wanted: Wanted = ANY,
+    wanted: Wanted | Sequence[Wanted] = ANY,
     tally: Tally | None = None,
     seen: Seen | None = None,
 ) -> int:
@@ -69,13 +70,16 @@ def count_pairs(
     seen = seen or Seen()
 
     def lines(path: str) -> int:
-        return int(seen.get(path, "lines", lambda: count_lines(path)))
+        count = int(seen.get(path, "lines", lambda: count_lines(path)))
+        if not count and tally is not None:
+            tally.leave_empty(path)
+        return count
 
-    def units(path: str) -> int:
-        files = [file for files in files_of(path, wanted) for file in files]
+    def units(path: str, languages: Wanted) -> int:
+        files = [file for files in files_of(path, languages) for file in files]
         if tally is not None or len(files) != 1:
-            return sum(1 for _ in read_corpora((), (), (), [path], wanted, tally))
-        return int(seen.get(files[0], f"pairs {wanted}", partial(_units, path, wanted)))
+            return sum(1 for _ in read_corpora((), (), (), [path], languages, tally))
+        return int(seen.get(files[0], f"pairs {languages}", partial(_units, path, languages)))
 
     total = 0
     for one, other in zip(source, target, strict=True):
@@ -86,16 +90,21 @@ def count_pairs(
         if sources != targets:
             raise unequal(one, sources, other, targets)
         total += sources
-    return total + sum(map(lines, tsv)) + sum(map(units, pairs))
+    return total + sum(map(lines, tsv)) + sum(units(*both) for both in _with_languages(pairs, wanted))
 
 
 def _units(path: str, wanted: Wanted) -> int:
     return sum(1 for _ in read_corpora(pairs=[path], wanted=wanted))
 
 
-def files_in(pairs: Sequence[str], wanted: Wanted = ANY) -> list[list[str]]:
+def _with_languages(pairs: Sequence[str], wanted: Wanted | Sequence[Wanted]) -> Iterator[tuple[str, Wanted]]:
+    return zip(pairs, [wanted] * len(pairs) if isinstance(wanted, Wanted) else wanted, strict=True)
+
+
+def files_in(pairs: Sequence[str], wanted: Wanted | Sequence[Wanted] = ANY) -> list[list[str]]:
     """The files that each of ``pairs`` stands for."""
-    return [[file for files in files_of(path, wanted) for file in files] for path in pairs]
+    both = _with_languages(pairs, wanted)
+    return [[file for files in files_of(path, languages) for file in files] for path, languages in both]
 
 
 def identity(*groups: Sequence[str], seen: Seen | None = None) -> list[list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from transduce.counts import counted
 from transduce.data.formats.pair import Pair
 from transduce.data.lines import count_lines, read_lines
 from transduce.data.tokenizer import Tokenizer
@@ -52,8 +53,8 @@ def with_alignments(pairs: Iterable[Pair], files: Sequence[str]) -> Iterator[Pai
             line = next(rest, None)
             if line is None:
                 raise DataError(
-                    f"{last} has {count_lines(last)} lines, fewer than {pair.file}: they are not aligned; "
-                    "line i of it must link the words of pair i"
+                    f"{last} has {counted(count_lines(last), 'line')}, fewer than {pair.file}: they are not "
+                    "aligned; line i of it must link the words of pair i"
                 )
             pair = pair._replace(alignment=line.strip(), alignment_file=last)
         yield pair
@@ -63,8 +64,8 @@ def with_alignments(pairs: Iterable[Pair], files: Sequence[str]) -> Iterator[Pai
 def _check_over(rest: Iterator[str], file: str, lines: int) -> None:
     if more := sum(1 for _ in rest):
         raise DataError(
-            f"{file} has {lines + more} lines, but its corpus has {lines} pairs: they are not aligned; "
-            "line i of it must link the words of pair i"
+            f"{file} has {counted(lines + more, 'line')}, but its corpus has {counted(lines, 'pair')}: they "
+            "are not aligned; line i of it must link the words of pair i"
         )
 
 
@@ -85,8 +86,9 @@ def links_of(pair: Pair) -> Links:
         i, j = read_link(item, where)
         if i >= len(source) or j >= len(target):
             raise DataError(
-                f"{where}: links word {i} with word {j}, but the pair has {len(source)} and {len(target)} "
-                "words, counted from 0; align the text as it is here, words between white space"
+                f"{where}: links word {i} with word {j}, but the pair has {len(source)} and "
+                f"{counted(len(target), 'word')}, counted from 0; align the text as it is here, words "
+                "between white space"
             )
         found.add((source[i], target[j]))
     if any(max(link) >= _MOST for link in found):

@@ -21,6 +21,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from transduce.counts import counted
 from transduce.data.permutation import Permutation
 from transduce.errors import ConfigError, DataError
 
@@ -145,8 +146,8 @@ class Mixture:
         """What the log says of each corpus: its share, and how often it is seen."""
         quotas = self.quotas_of(stage)
         return [
-            f"{name}: {quota / sum(quotas):.1%} of every epoch, {quota:,} of {sum(quotas):,} "
-            f"pairs; {_often(quota, size)}"
+            f"{name}: {quota / sum(quotas):.1%} of every epoch, {quota:,} of "
+            f"{counted(sum(quotas), 'pair')}; {_often(quota, size)}"
             for name, size, quota in zip(names, self.sizes, quotas, strict=True)
         ]
 
@@ -157,10 +158,10 @@ class Mixture:
 
 def _often(quota: int, size: int) -> str:
     if not quota:
-        return f"none of its {size:,} pairs is seen"
+        return f"none of its {counted(size, 'pair')} is seen"
     if quota >= size:
-        return f"each of its {size:,} pairs is seen {quota / size:.4g} times an epoch"
-    return f"each of its {size:,} pairs is seen once in {size / quota:.4g} epochs"
+        return f"each of its {counted(size, 'pair')} is seen {quota / size:.4g} times an epoch"
+    return f"each of its {counted(size, 'pair')} is seen once in {size / quota:.4g} epochs"
 
 
 def mixture(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from transduce.counts import counted
 from transduce.data.cleaning.filters import Filters
 from transduce.data.cleaning.kept import BITS, DROPPED, Kept, clean_once
 from transduce.data.cleaning.kept import FILES as CLEANING
@@ -77,13 +78,13 @@ class Preparation:
             return
         filters = filters_of(self.config)
         if not self.journal.has("cleaned", BITS):
-            self.say(f"cleaning {self.count:,} pairs")
+            self.say(f"cleaning {counted(self.count, 'pair')}")
             clean_once(self.pairs("cleaned"), filters, self.folder, crew=self.crew)
             self.journal.note(cleaned=sha256(self.folder / BITS))
         kept = Kept.open(filters, self.folder)
         if not kept.count:
             raise DataError(
-                f"{', '.join(self.config.corpora)}: cleaning drops all {self.count:,} pairs; "
+                f"{', '.join(self.config.corpora)}: cleaning drops all {counted(self.count, 'pair')}; "
                 f"{self.folder / DROPPED} says why: change the settings of cleaning, or turn it off"
             )
         self._kept, self.count = kept, kept.count
@@ -98,12 +99,13 @@ class Preparation:
             self.held_out = read_pairs(self.folder / VALID)
             return self.held_out
         wanted = self.config.valid_pairs or automatic_valid_pairs(self.count)
-        self.say(f"choosing {wanted:,} of {self.count:,} pairs for validation")
+        self.say(f"choosing {wanted:,} of {counted(self.count, 'pair')} for validation")
         self.held_out = choose_held_out(self.pairs("choosing"), wanted, self.seed)
         if self.held_out and next(without(self._read(), self.held_out), None) is None:
             raise DataError(
-                f"{', '.join(self.config.corpora)}: all {self.count:,} pairs are held out for validation, "
-                "or repeat one that is; give more pairs, or validation files"
+                f"{', '.join(self.config.corpora)}: none of {counted(self.count, 'pair')} is left to train "
+                "on: all are held out for validation, or repeat one that is; give more pairs, or validation "
+                "files"
             )
         self._write_valid(self.held_out)
         return self.held_out
@@ -147,7 +149,7 @@ class Preparation:
         mark = usable(folder, self.journal.done.get("train"))
         begin = mark["report"]["pairs"] if mark else 0
         again = f", going on after {begin:,}" if begin else ""
-        self.say(f"turning {self.count:,} pairs into tokens{again}")
+        self.say(f"turning {counted(self.count, 'pair')} into tokens{again}")
         return write_shards(
             self.pairs("turned into tokens", begin),
             tokenizer,

@@ -157,7 +157,7 @@ def _counted(config: DataConfig, seen: Seen, say: Say) -> int:
 def _room(config: DataConfig, count: int) -> int:
     """About the most bytes that shards will take: two a token, which has seldom less than two characters."""
     names = (*config.source, *config.target, *config.tsv, *config.valid_source, *config.valid_target)
-    for files in files_in((*config.pairs, *config.validation), config.wanted):
+    for files in (*files_in(config.pairs, config.wanted), *files_in(config.validation, config.valid_wanted)):
         names += tuple(files)
     sizes = ((Path(name).stat().st_size, Path(name).suffix in _PACKED) for name in names)
     return sum(size * (4 if packed else 1) for size, packed in sizes) + count * _PAIR_BYTES
@@ -250,7 +250,7 @@ def _train_files(config: DataConfig, seen: Seen) -> list[list[dict[str, Any]]]:
 
 def _valid_files(config: DataConfig, seen: Seen) -> list[list[dict[str, Any]]]:
     files = (config.valid_source, config.valid_target, config.valid_tsv)
-    return identity(*files, *files_in(config.validation, config.wanted), seen=seen)
+    return identity(*files, *files_in(config.validation, config.valid_wanted), seen=seen)
 
 
 def _made_from(folder: Path) -> dict[str, Any] | None:

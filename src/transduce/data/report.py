@@ -9,6 +9,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from transduce.counts import counted
+
 BYTE_SHARE_WARNING = 0.01
 
 
@@ -40,20 +42,20 @@ class Report:
     def lines(self) -> list[str]:
         """What a person should know, one line each; what did not happen is left out."""
         lines = [
-            f"{self.kept:,} pairs: {self.source_tokens:,} source and {self.target_tokens:,} target tokens",
+            f"{counted(self.kept, 'pair')}: {self.source_tokens:,} source and "
+            f"{counted(self.target_tokens, 'target token')}",
         ]
         if self.empty:
-            what = "1 pair" if self.empty == 1 else f"{self.empty:,} pairs"
-            lines.append(f"{self._dropped(self.empty)}: {what} with an empty side")
+            lines.append(f"{self._dropped(self.empty)}: {counted(self.empty, 'pair')} with an empty side")
         if self.too_long:
             longest = [
-                f"longest {side} {length} tokens"
+                f"longest {side} {counted(length, 'token')}"
                 for side, length in (("source", self.longest_source), ("target", self.longest_target))
                 if length > self.limit
             ]
             lines.append(f"{self._dropped(self.too_long)}: {', '.join(longest)} (limit {self.limit})")
         if self.held_out:
-            lines.append(f"{self.held_out:,} of {self.pairs:,} pairs held out for validation")
+            lines.append(f"{self.held_out:,} of {counted(self.pairs, 'pair')} held out for validation")
         if self.repeats_held_out:
             lines.append(f"{self._dropped(self.repeats_held_out)}: their source is held out for validation")
         if self.extra_columns:
@@ -87,4 +89,4 @@ class Report:
     def _dropped(self, count: int) -> str:
         share = 100 * count / self.pairs
         digits = f"{share:.1f}" if share >= 0.05 else f"{share:.1g}" if share >= 0.001 else "below 0.001"
-        return f"{count:,} of {self.pairs:,} pairs dropped ({digits} %)"
+        return f"{count:,} of {counted(self.pairs, 'pair')} dropped ({digits} %)"

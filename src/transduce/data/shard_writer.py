@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from transduce.counts import counted
 from transduce.data.crew import ALONE, Crew
 from transduce.data.encoding import LINKS, SIDES, Encoded, Encoder, token_type
 from transduce.data.formats.pair import Pair
@@ -91,7 +92,7 @@ def _complete(folder: Path, tokenizer: Tokenizer, writer: _Writer, kept: dict[st
     report.repeats_held_out = max(0, report.repeats_held_out - report.held_out)
     if not report.kept:
         why = "; ".join(report.lines()[1:]) or "the files are empty"
-        raise DataError(f"none of {report.pairs:,} pairs for {folder.name} can be used: {why}")
+        raise DataError(f"none of {counted(report.pairs, 'pair')} for {folder.name} can be used: {why}")
     meta = {
         "format": FORMAT,
         "pairs": report.kept,

@@ -66,6 +66,15 @@ def open_bytes(path: str | Path) -> Iterator[io.BufferedReader]:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
 
 
+def is_empty(path: str | Path) -> bool:
+    """Whether a file has no bytes when it is decompressed; nothing of it is taken.
+
+    Of standard input this can be told where it is buffered, as it is unless a caller has replaced it.
+    """
+    with open_bytes(path) as file:
+        return isinstance(file, io.BufferedReader) and not file.peek(1)
+
+
 def _decompressed(file: io.BufferedReader, path: Path) -> io.BufferedReader:
     if path.suffix == ".gz":
         return io.BufferedReader(cast(io.RawIOBase, gzip.GzipFile(fileobj=file)), _CHUNK)

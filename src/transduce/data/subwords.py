@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import sentencepiece
 
+from transduce.counts import counted
 from transduce.errors import DataError
 
 # sentencepiece skips lines above 4,192 bytes; ours are cut below that, so that nothing is skipped.
@@ -70,8 +71,8 @@ def learn(
         found: int = sentencepiece.SentencePieceProcessor(model_proto=content).vocab_size()
         if found < vocabulary:
             raise DataError(
-                f"data.vocabulary is {vocabulary}, but {len(text)} lines of text have no more than {found} "
-                f"subwords in them; set data.vocabulary={found}, or 0 to have it chosen"
+                f"data.vocabulary is {vocabulary}, but {counted(len(text), 'line')} of text have no more "
+                f"than {found} subwords in them; set data.vocabulary={found}, or 0 to have it chosen"
             )
     return content
 

@@ -11,7 +11,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from transduce.counts import counted
+from transduce.data.formats.languages import is_code, normal
 from transduce.data.formats.pair import Pair
+from transduce.data.formats.sides import Wanted
 from transduce.errors import ConfigError
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -45,6 +48,13 @@ def tags_of(label: Label) -> tuple[str, ...]:
     )
 
 
+def languages_of(label: Label) -> Wanted:
+    """The languages to read of a corpus that holds several; none where the label's names are no codes."""
+    source, _, target = label.languages.partition(":")
+    is_pair = is_code(source) and is_code(target) and normal(source) != normal(target)
+    return Wanted(source, target) if is_pair else Wanted()
+
+
 def labels(languages: Sequence[str], domains: Sequence[str], count: int) -> tuple[Label, ...]:
     """The label of each of ``count`` corpora."""
     languages, domains = languages or [""] * count, domains or [""] * count
@@ -66,8 +76,8 @@ def check_labels(languages: Sequence[str], domains: Sequence[str], count: int, p
     for name, values in (("languages", languages), ("domains", domains)):
         if values and len(values) != count:
             raise ConfigError(
-                f"data.{prefix}{name} holds {len(values)} for {count} corpora; give one for each pair of "
-                f"{'valid ' if prefix else ''}source and target files, then for each of tsv, then of "
+                f"data.{prefix}{name} holds {len(values)} for {counted(count, 'corpus')}; give one for each "
+                f"pair of {'valid ' if prefix else ''}source and target files, then for each of tsv, then of "
                 f"{'validation' if prefix else 'pairs'}"
             )
     for value in languages:

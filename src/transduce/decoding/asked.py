@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from transduce.counts import counted
 from transduce.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.constraints import ConstraintGuide, Constraints
@@ -87,13 +88,13 @@ class Asker:
         """
         found: dict[tuple[int, int], Asked] = {}
         if wishes.prefixes is not None:
-            _check_count(wishes.prefixes, "prefixes", len(sources))
+            _check_count(wishes.prefixes, "prefix", len(sources))
             for line, text in enumerate(wishes.prefixes):
                 _check_text(text, "prefix", first_line + line)
                 if sources[line].ids and (prefix := self._prefix(text)):
                     found[line, 0] = Asked(prefix)
         if wishes.terms is not None:
-            _check_count(wishes.terms, "lists of terms", len(sources))
+            _check_count(wishes.terms, "term list", len(sources))
         for line, source in enumerate(sources):
             own = wishes.terms[line] if wishes.terms is not None else ()
             if isinstance(own, str):
@@ -189,8 +190,10 @@ def guide_of(
 
 def _check_count(items: Sequence[object], kind: str, lines: int) -> None:
     if isinstance(items, str) or len(items) != lines:
-        got = "one string" if isinstance(items, str) else f"{len(items)} {kind}"
-        raise UsageError(f"{got} for {lines} lines; give one per line, empty where there is nothing to ask")
+        got = "one string" if isinstance(items, str) else counted(len(items), kind)
+        raise UsageError(
+            f"{got} for {counted(lines, 'line')}; give one per line, empty where there is nothing to ask"
+        )
 
 
 def _check_text(text: object, kind: str, line: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from transduce.config import build
+from transduce.data.formats.languages import is_code
 from transduce.decoding.protection import kinds_of
 from transduce.errors import UsageError
 
@@ -171,6 +172,14 @@ class TranslationOptions:
                 f"repetition_penalty is {self.repetition_penalty}; it must be 1 (off) or more, e.g. 1.2"
             )
 
+    def check_prefixes(self, *, given: bool) -> None:
+        """Nothing; UsageError where something is said of prefixes, and none are given."""
+        if self.prefix_factor != math.inf and not given:
+            raise UsageError(
+                f"prefix_factor is {self.prefix_factor:g}, but no output is told how to begin; give prefixes "
+                "(--prefix-file), or leave it out"
+            )
+
     def _check_text(self) -> None:
         if self.alignment_layer and not self.alignments:
             raise UsageError(f"alignment_layer is {self.alignment_layer}, but alignments are not asked for")
@@ -178,6 +187,11 @@ class TranslationOptions:
             raise UsageError("alignments are of the model's own words; leave out alignments or protect")
         if self.language and not self.document:
             raise UsageError(f"language is {self.language!r}, but lines are sentences; set document too")
+        if self.language and not is_code(self.language):
+            raise UsageError(
+                f"language is {self.language!r}, which is no code of a language; write one such as en, de or "
+                "pt-BR, or leave it out"
+            )
 
     @property
     def search(self) -> SearchOptions:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from transduce.counts import counted
+from transduce.data.formats.languages import normal
 from transduce.data.formats.tbx import read_tbx
 from transduce.data.lines import read_lines
 from transduce.decoding.spelling import joins
@@ -48,7 +50,7 @@ class Glossary:
 
         A line of TSV is source TAB target; a third column may say ``exact`` or ``inflect``, which otherwise
         ``exact`` decides (see `Term`). TBX needs ``languages``, such as ``en:de``. Raises DataError, naming
-        file and line, for what cannot be used.
+        file and line, for what cannot be used, and for a file without terms.
         """
         if Path(path).suffix.lower() in (".tbx", ".xml"):
             source, _, target = languages.partition(":")
@@ -57,11 +59,22 @@ class Glossary:
                     f"{path} may hold many languages, and languages is {languages!r}; "
                     "name source and target, e.g. en:de"
                 )
-            return cls(
+            if normal(source) == normal(target):
+                raise UsageError(f"{path}: languages is {languages!r}; name two, e.g. en:de")
+            found = cls(
                 Entry(pair.source, Term(pair.target, exact), f"{path}:{pair.line}")
                 for pair in read_tbx(path, source, target)
             )
-        return cls(_tsv_entries(path, exact))
+        elif languages:
+            raise UsageError(
+                f"{path}: languages is {languages!r}, but the terms of a TSV file are of one pair of "
+                "languages: leave it out"
+            )
+        else:
+            found = cls(_tsv_entries(path, exact))
+        if not len(found):
+            raise DataError(f"{path}: holds no terms; write source TAB target on each line, or leave it out")
+        return found
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -102,7 +115,9 @@ def _tsv_entries(path: str | Path, exact: bool) -> Iterator[Entry]:
         columns = [column.strip() for column in line.split("\t")]
         place = f"{path}:{number}"
         if len(columns) not in (2, 3):
-            raise DataError(f"{place}: has {len(columns)} columns, {line[:60]!r}; write source TAB target")
+            raise DataError(
+                f"{place}: has {counted(len(columns), 'column')}, {line[:60]!r}; write source TAB target"
+            )
         if len(columns) == 3 and columns[2] not in _HOW:
             raise DataError(f"{place}: the third column is {columns[2]!r}; it may be exact or inflect")
         yield Entry(columns[0], Term(columns[1], _HOW[columns[2]] if len(columns) == 3 else exact), place)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transduce.counts import counted
 from transduce.errors import TransduceError
 
 
@@ -49,5 +50,5 @@ def explain_score(log_probability: float, length: int, alpha: float) -> str:
     penalty = length_penalty(length, alpha)
     return (
         f"score {log_probability / penalty:.6f} = log P {log_probability:.6f} / penalty {penalty:.6f}; "
-        f"penalty = ((5 + {length}) / 6)^{alpha:g}, {length} tokens with the end"
+        f"penalty = ((5 + {length}) / 6)^{alpha:g}, {counted(length, 'token')} with the end"
     )

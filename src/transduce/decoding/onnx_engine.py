@@ -15,6 +15,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transduce.counts import counted
 from transduce.decoding.candidates import Scored
 from transduce.decoding.choice import Choice
 from transduce.decoding.onnx_folder import DECODER, ENCODER, OnnxFolder
@@ -105,8 +106,8 @@ class OnnxEngine:
     def _check_length(self, length: int) -> None:
         if length > self.folder.positions:
             raise DataError(
-                f"a sequence of {length} tokens is longer than the {self.folder.positions} positions of "
-                f"{self.folder.path}; split or truncate the line, or allow fewer extra tokens"
+                f"a sequence of {counted(length, 'token')} is longer than the {self.folder.positions} "
+                f"positions of {self.folder.path}; split or truncate the line, or allow fewer extra tokens"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from transduce.counts import counted
 from transduce.data.tokenizer import EOS_ID, UNK_ID, Tokenizer
 from transduce.decoding.config import LONG_LINES
 from transduce.decoding.languages import Tags
@@ -112,8 +113,9 @@ def _of_ids(
             begin = at
     if len(targets) != len(read.ids):
         raise UsageError(
-            f"line {line}: the target has {len(targets)} outputs for {len(read.ids)} parts of the source; "
-            "give the tokens of a whole output, each part's end included"
+            f"line {line}: the target has {counted(len(targets), 'output')} for "
+            f"{counted(len(read.ids), 'part')} of the source; give the tokens of a whole output, each part's "
+            "end included"
         )
     return Parts(source, tokenizer.decode(target), read.ids, tuple(targets), warnings=read.warnings)
 
@@ -127,7 +129,7 @@ def _long(
     line: int,
 ) -> Parts:
     """The parts of a pair of which a side is longer than the model takes."""
-    sizes = f"{len(ids[0])} and {len(ids[1])} tokens"
+    sizes = f"{len(ids[0])} and {counted(len(ids[1]), 'token')}"
     problem = (
         f"line {line}: its sides have {sizes}, the model takes {limits.source - 1} and {limits.target - 1}"
     )
@@ -137,12 +139,14 @@ def _long(
         )
     if policy == "split":
         sides = split_sentences(texts[0]), split_sentences(texts[1])
-        counts = f"{len(sides[0])} and {len(sides[1])} sentences"
+        counts = f"{len(sides[0])} and {counted(len(sides[1]), 'sentence')}"
         if len(sides[0]) == len(sides[1]) > 1:
             grouped = _grouped(sides, tokenizer, limits)
-            told = f"{problem}; scored in {len(grouped)} parts (long lines: split)"
+            told = f"{problem}; scored in {counted(len(grouped), 'part')} (long lines: split)"
             if any(len(s) >= limits.source or len(t) >= limits.target for s, t in grouped):
-                told = f"{problem}; scored in {len(grouped)} parts, what is too long of one cut off"
+                told = (
+                    f"{problem}; scored in {counted(len(grouped), 'part')}, what is too long of one cut off"
+                )
             kept = [_cut(s, t, limits) for s, t in grouped]
             sources, targets = tuple(s for s, _ in kept), tuple(t for _, t in kept)
             return Parts(*texts, sources, targets, warnings=(told,))

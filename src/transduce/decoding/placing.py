@@ -146,7 +146,8 @@ def _put(words: Words, some: Sequence[Element], links: Links, first: int, last: 
     emptied: list[Element] = []
     spans = _spans(words, some, links, (first, last))
     for position, element in enumerate(some):
-        slot = min(max(links.slot(element.open.at), first), last + 1)
+        slot = links.slot(element.open.at)
+        slot = min(max(words.standing(slot) if slot <= last else slot, first), last + 1)
         begin, end = spans.get(position, (slot, slot - 1))
         wanted.append(((begin + end + 1) / 2, position, begin, end, element))
     free = first
@@ -191,9 +192,14 @@ def _spans(
 
 
 def _put_at(words: Words, element: Element, slot: int, last: int) -> None:
-    """Nothing; an element without words stands before the word ``slot``, or after the word ``last``."""
+    """Nothing; an element without words stands before the word ``slot``, or after the word ``last``.
+
+    Where there is no such word any more, it stands before the next.
+    """
     text = "".join(element.texts())
     alone, tag = element.open.alone, element.open
+    while slot <= last and not words.words[slot]:  # another word has taken its place, and the space before
+        slot += 1
     if slot <= last:
         words.put_before(slot, text + " " if alone else text, inner=False)
         if tag.glued and element.close is None and words.gaps[slot].isspace() and slot:

@@ -118,10 +118,19 @@ def _put_items(words: Words, source: str, links: Links, kinds: frozenset[str]) -
         if aligned:
             taken |= _replace(words, aligned, item)
         elif item.kind != "numbers":
-            at = min(links.slot(item.begin), len(words.words) - 1)
-            words.words[at] = f"{item.text} {words.words[at]}"
-            words.put_in[at] = words.put_in.get(at, 0) + len(item.text) + 1
-            taken.add(at)
+            taken.add(_insert(words, min(links.slot(item.begin), len(words.words) - 1), item))
+
+
+def _insert(words: Words, at: int, item: Item) -> int:
+    """The place of the word before which the item stands now, or after that which has taken its place."""
+    place = words.standing(at)
+    if place == at:
+        words.words[at] = f"{item.text} {words.words[at]}"
+        words.put_in[at] = words.put_in.get(at, 0) + len(item.text) + 1
+    else:  # all of that word was put in
+        words.words[place] += f" {item.text}"
+        words.put_in[place] = len(words.words[place])
+    return place
 
 
 def _replace(words: Words, aligned: Sequence[int], item: Item) -> set[int]:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from transduce.counts import counted
 from transduce.decoding.hypothesis import length_penalty
 from transduce.decoding.scoring import PairScore
 from transduce.decoding.translation import Translation
@@ -93,7 +94,9 @@ def rescored(
     """For each source with its outputs (text and score) their new order, and warnings that name the line."""
     weights = weights or Weights(models=(1.0,) * len(models))
     if len(weights.models) != len(models):
-        raise UsageError(f"{len(weights.models)} weights for {len(models)} models; give one for each")
+        raise UsageError(
+            f"{counted(len(weights.models), 'weight')} for {counted(len(models), 'model')}; give one for each"
+        )
     most = max((len(outputs) for _, outputs in nbest), default=0)
     every: list[list[list[PairScore]]] = []  # of each model, of each rank, of each line
     for model in models:

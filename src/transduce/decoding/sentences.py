@@ -12,7 +12,6 @@ from transduce.errors import UsageError
 Split = Callable[[str], list[str]]
 # The library takes any code; for one that it does not know, the rules that all languages share.
 _ANY = "und"
-_CODE = re.compile(r"[A-Za-z]{2,3}(-[A-Za-z0-9]+)*")
 _FULL_STOP = re.compile(r"\.[\"'”’»›)\]]*\s*$")
 _LOOK_BACK = 40
 
@@ -24,8 +23,6 @@ def sentence_splitter(language: str = "") -> Split:
     abbreviation, an initial or an ordinal by `split_sentences`, there is no cut: two sentences in one harm
     less than half a sentence.
     """
-    if language and not _CODE.fullmatch(language):
-        raise UsageError(f"language is {language!r}; it must be a code such as en or de, or empty")
     try:
         import sentencex
     except ImportError:

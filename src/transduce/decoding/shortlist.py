@@ -19,6 +19,7 @@ import safetensors
 import safetensors.numpy
 
 from transduce.bundle import load_tokenizer
+from transduce.counts import counted
 from transduce.data.corpora import read_corpora
 from transduce.data.lexicon import KEPT, Sentences, learn_lexicon
 from transduce.data.subwords import reservoir
@@ -81,7 +82,10 @@ class Learned:
             f" ({self.left_out:,} left out: a side empty or above {_LONGEST} tokens)" if self.left_out else ""
         )
         most = self.shortlist.candidates.shape[1]
-        return f"up to {most} candidates for each of {known:,} source tokens, from {self.pairs:,} pairs{rest}"
+        return (
+            f"up to {most} candidates for each of {counted(known, 'source token')}, from "
+            f"{counted(self.pairs, 'pair')}{rest}"
+        )
 
 
 def make_shortlist(
@@ -102,8 +106,8 @@ def make_shortlist(
     """
     if len(source) != len(target) or not source:
         raise UsageError(
-            f"{len(source)} source and {len(target)} target files; name as many of one as of the other, "
-            "at least one"
+            f"{len(source)} source and {counted(len(target), 'target file')}; name as many of one as of the "
+            "other, at least one"
         )
     tokenizer = load_tokenizer(folder)
     read = read_corpora([str(path) for path in source], [str(path) for path in target])
@@ -152,13 +156,13 @@ def learn_shortlist(
                 targets.append(np.asarray(other, np.int32))
     if not sources:
         raise DataError(
-            f"there is nothing to learn a shortlist from: of {len(drawn)} pairs each has an empty side or "
-            f"one above {_LONGEST} tokens"
+            f"there is nothing to learn a shortlist from: of {counted(len(drawn), 'pair')} each has an empty "
+            f"side or one above {_LONGEST} tokens"
         )
 
     def rounds(number: int) -> None:
         if told is not None:
-            told(f"round {number} of 5 over {len(sources):,} pairs")
+            told(f"round {number} of 5 over {counted(len(sources), 'pair')}")
 
     target = Sentences.of(targets)
     lexicon = learn_lexicon(Sentences.of(sources), target, tokenizer.vocabulary, rounds=5, told=rounds)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from transduce.counts import counted
 from transduce.data.tokenizer import Tokenizer
 from transduce.decoding.languages import Tags
 from transduce.decoding.segmentation import Part, parts_of, split_to_fit
@@ -83,7 +84,7 @@ def _tagged(source: Source, tags: Tags) -> Source:
 
 
 def _long(text: str, ids: list[int], tokenizer: Tokenizer, limit: int, policy: str, line: int) -> Source:
-    problem = f"line {line} has {len(ids)} tokens, the model takes {limit} and the end"
+    problem = f"line {line} has {counted(len(ids), 'token')}, the model takes {limit} and the end"
     if policy == "error":
         raise DataError(
             f"{problem}; long lines are set to be an error: use split or truncate, or shorten the line"
@@ -94,7 +95,7 @@ def _long(text: str, ids: list[int], tokenizer: Tokenizer, limit: int, policy: s
     parts = split_to_fit(text, lambda part: len(tokenizer.encode(part)) <= limit)
     encoded = tokenizer.encode_batch([part.text for part in parts])
     kept = [(part, tuple(ids)) for part, ids in zip(parts, encoded, strict=True) if ids]
-    told = f"{problem}; translated in {len(kept)} parts (long lines: split)"
+    told = f"{problem}; translated in {counted(len(kept), 'part')} (long lines: split)"
     # A single character of many bytes can be longer than a tiny limit: there is nothing left to split.
     return Source(text, tuple(p for p, _ in kept), tuple(i[:limit] for _, i in kept), (told,))
 

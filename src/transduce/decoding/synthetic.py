@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from transduce.counts import counted
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.job import Progress
 from transduce.decoding.translation import Translation
@@ -162,8 +163,8 @@ def distill(
         beside = None if rest is None else list(itertools.islice(rest, len(chunk)))
         if beside is not None and len(beside) < len(chunk):
             raise DataError(
-                f"there are {number - 1 + len(beside)} references for {number - 1 + len(chunk)} sources or "
-                "more; give one for each"
+                f"{counted(number - 1 + len(beside), 'reference', 'are')} there for "
+                f"{counted(number - 1 + len(chunk), 'source')} or more; give one for each"
             )
         found = translator.translate_detailed(
             chunk, first_line=number, progress=progress, **options.translation

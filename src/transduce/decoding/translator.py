@@ -144,6 +144,7 @@ class Translator:
         """
         check_texts(texts, first_line)
         chosen = self._checked(options)
+        chosen.check_prefixes(given=prefixes is not None)
         if chosen.protect:
             beside = {"prefixes": prefixes, "terms": terms, "glossary": glossary}
             rest = {**options, **beside, "protect": "", "progress": progress, "first_line": first_line}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 
+from transduce.counts import counted
 from transduce.decoding.translation import Alternative
 
 COPY_RATE = 0.9
@@ -36,7 +37,9 @@ def unusual(source: str, output: Alternative) -> list[str]:
     own = sum(len(part.source_ids) + 1 for part in output.parts)
     if own and max(5 + own, 5 + output.length) > LENGTH_RATIO * min(5 + own, 5 + output.length):
         which = "long" if output.length > own else "short"
-        reasons.append(f"the output is oddly {which}: {output.length} tokens for {own} of the source")
+        reasons.append(
+            f"the output is oddly {which}: {counted(output.length, 'token')} for {own} of the source"
+        )
     if output.truncated:
-        reasons.append(f"the output has no end: it ran into its limit of {output.length} tokens")
+        reasons.append(f"the output has no end: it ran into its limit of {counted(output.length, 'token')}")
     return reasons

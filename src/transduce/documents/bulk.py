@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.bundle import load_tokenizer
+from transduce.counts import counted
 from transduce.data.crew import ALONE, Crew
 from transduce.data.lines import read_chunks
 from transduce.decoding.config import TranslationOptions
@@ -22,7 +23,7 @@ from transduce.decoding.translator import Translator
 from transduce.documents.bulk_record import BulkRecord, made_from
 from transduce.documents.translate import FORMATS, format_of, read_bytes, translate_document
 from transduce.errors import DataError, TransduceError, UsageError
-from transduce.files import atomic_writer
+from transduce.files import atomic_writer, made_folder
 
 _PIECE = 500  # lines that a worker gets at a time
 _PACKED = (".gz", ".zst")
@@ -97,7 +98,9 @@ class Translating:
             )
         except UsageError as error:  # what one document lacks, such as a language, another has
             return Done(piece=piece, failure=_placed(piece.file, str(error)))
-        return Done(piece=piece, content=made.content, filled=made.filled, warnings=list(made.warnings))
+        lacking = [f"{piece.file}: {made.summary}"] if made.filled < made.units else []
+        warnings = [*made.warnings, *lacking]
+        return Done(piece=piece, content=made.content, filled=made.filled, warnings=warnings)
 
 
 class _FailedError(Exception):
@@ -135,36 +138,40 @@ def translate_folder(  # noqa: PLR0913 - all but the first three by name, as in 
     models = tuple(str(one) for one in ([model] if isinstance(model, str | Path) else model))
     if tag and not pairs:
         raise UsageError(f"the tag {tag!r} stands in back-translated pairs: ask for pairs as well")
-    TranslationOptions.from_mapping(options)
+    TranslationOptions.from_mapping(options).check_prefixes(given=False)
     for folder in models:
         load_tokenizer(folder)  # what is wrong with a model is said before others start
     source, output = Path(source), Path(output)
     names = _names(source, output)
     given = {"format": format, "target_language": target_language}
     decisive = {**options, "pairs": pairs, "tag": tag, **{name: code for name, code in given.items() if code}}
-    record = BulkRecord(output, made_from(models, how or {}, decisive))
-    todo = [path for path in names if not record.has(path, names[path])]
-    if len(todo) < len(names):
-        say(f"{len(names) - len(todo):,} of {len(names):,} files are there already")
     work = Translating(models=models, how=dict(how or {}), options=options, target_language=target_language)
-    failures: dict[Path, str] = {}
-    with closing(crew.in_order(work, _pieces(todo, format, pairs))) as results:
-        for file, pieces in groupby(results, key=lambda done: done.piece.file):
-            try:
-                _write(names[file], pieces, tag if pairs else None, say, told)
-            except _FailedError as error:
-                failures[file] = str(error)
-                say(f"not translated: {error}")
-            else:
-                record.note(file, names[file])
-    if failures:
-        files = ", ".join(map(str, failures))
-        raise DataError(
-            f"{len(failures):,} of {len(names):,} files could not be translated: {files} (the first: "
-            f"{next(iter(failures.values()))}); the others are done, and the same call does these once they "
-            "are mended"
-        )
+    with made_folder(output):
+        record = BulkRecord(output, made_from(models, how or {}, decisive))
+        todo = [path for path in names if not record.has(path, names[path])]
+        if len(todo) < len(names):
+            say(f"{len(names) - len(todo):,} of {counted(len(names), 'file', 'are')} there already")
+        failures: dict[Path, str] = {}
+        with closing(crew.in_order(work, _pieces(todo, format, pairs))) as results:
+            for file, pieces in groupby(results, key=lambda done: done.piece.file):
+                try:
+                    _write(names[file], pieces, tag if pairs else None, say, told)
+                except _FailedError as error:
+                    failures[file] = str(error)
+                    say(f"not translated: {error}")
+                else:
+                    record.note(file, names[file])
+        if failures:
+            raise _failed(failures, len(names))
     return [names[path] for path in names]
+
+
+def _failed(failures: Mapping[Path, str], files: int) -> DataError:
+    return DataError(
+        f"{len(failures):,} of {counted(files, 'file')} could not be translated: "
+        f"{', '.join(map(str, failures))} (the first: {next(iter(failures.values()))}); the others are done, "
+        "and the same call does these once they are mended"
+    )
 
 
 def _write(
@@ -175,8 +182,7 @@ def _write(
     told: Callable[[int], None],
 ) -> None:
     """Nothing; the file is there. _FailedError, and no file, where one of the pieces has failed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_writer(path) as out:
+    with made_folder(path.parent), atomic_writer(path) as out:
         for done in pieces:
             if done.failure:
                 raise _FailedError(done.failure)
@@ -250,8 +256,8 @@ def _written(done: Done, tag: str | None) -> bytes:
     lines, texts = done.piece.lines, done.texts
     if len(texts) != len(lines):
         raise TransduceError(
-            f"{done.piece.file}: {len(lines)} lines from line {done.piece.first} on gave {len(texts)} "
-            "translations; please report it"
+            f"{done.piece.file}: {counted(len(lines), 'line')} from line {done.piece.first} on gave "
+            f"{len(texts)} translations; please report it"
         )
     if tag is not None:
         texts = [f"{tag}{text}\t{line}" for line, text in zip(lines, texts, strict=True)]

@@ -31,7 +31,6 @@ class BulkRecord:
         self.folder, self.made_from = folder, json.loads(json.dumps(made_from))
         self.files: dict[str, list[int]] = {}
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             found = json.loads((folder / RECORD).read_bytes())
         except FileNotFoundError:
             return

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from transduce.counts import counted
 from transduce.errors import DataError
 
 # What one part, and all that are read, may take when unpacked; and how many parts there may be.
@@ -125,7 +126,7 @@ class Package:
     def _found(self) -> dict[str, _Member]:
         infos = self._zip.infolist()
         if len(infos) > MOST_PARTS:
-            raise self._wrong(f"has {len(infos):,} parts; that is no document")
+            raise self._wrong(f"has {counted(len(infos), 'part')}; that is no document")
         self._end = self.content.rindex(_END)
         size, at, note = struct.unpack_from("<IIH", self.content, self._end + 12)
         if at + size != self._end or self._end + 22 + note != len(self.content):

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from transduce.counts import counted
 from transduce.decoding.protection import KINDS, find_items, lost_or_doubled
 from transduce.documents.inline import says_something
 from transduce.documents.slots import Opened, Slot, filled
@@ -72,11 +73,21 @@ class Reading:
 
 @dataclass(frozen=True)
 class TranslatedDocument:
-    """The new bytes, how many places were filled in, and what is to be told, each naming its place."""
+    """The new bytes, how many units were filled in, and what is to be told, each naming its place.
+
+    A unit is what is translated as one: an entry of a catalog, a paragraph, what a cue shows. ``units``
+    counts those that there were to fill in; those that are translated already are none of them.
+    """
 
     content: bytes
     filled: int
+    units: int
     warnings: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """How many units were filled in, as the command says it."""
+        return f"{self.filled:,} of {counted(self.units, 'unit')} filled in"
 
 
 def format_of(path: str | Path) -> str:
@@ -113,9 +124,10 @@ def translate_document(
     outputs, told = _translated(asked, translate)
     outputs |= {text: text for text in texts if text not in outputs and text not in told}
     warnings = [warning for slot in slots for warning in _told(slot, outputs, told)]
-    done = sum(bool(slot.texts) and all(text in outputs for text in slot.texts) for slot in slots)
+    units = [slot.texts for slot in slots if slot.texts]
+    done = sum(all(text in outputs for text in some) for some in units)
     new = opened.close([filled(part, outputs) for part in opened.parts])
-    return TranslatedDocument(new, done, tuple(warnings))
+    return TranslatedDocument(new, done, len(units), tuple(warnings))
 
 
 def translate_file(
@@ -192,7 +204,9 @@ def _translated(texts: list[str], translate: Translate) -> tuple[dict[str, str],
     """The translation of each text, and what is told of it; an empty translation is told and left out."""
     found = translate(texts) if texts else []
     if len(found) != len(texts):
-        raise UsageError(f"translate gave {len(found)} lines for {len(texts)}; it must give one for each")
+        raise UsageError(
+            f"translate gave {counted(len(found), 'line')} for {len(texts)}; it must give one for each"
+        )
     outputs: dict[str, str] = {}
     told: dict[str, list[str]] = {}
     for text, one in zip(texts, found, strict=True):

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transduce.counts import counted
 from transduce.errors import DataError
 from transduce.evaluation.trees import Tree
 
@@ -79,7 +80,9 @@ def bracket_scores(gold: Sequence[Tree], found: Sequence[Tree]) -> BracketScores
     for number, (right, tree) in enumerate(zip(gold, found, strict=True), 1):
         tags = [leaf.label for leaf in right.leaves()]
         if len(tree.leaves()) != len(tags):
-            raise DataError(f"tree {number} has {len(tree.leaves())} words, the gold tree has {len(tags)}")
+            raise DataError(
+                f"tree {number} has {counted(len(tree.leaves()), 'word')}, the gold tree has {len(tags)}"
+            )
         kept = [tag not in PUNCTUATION for tag in tags]
         one, other = brackets(right, kept), brackets(tree, kept)
         matched += (one & other).total()

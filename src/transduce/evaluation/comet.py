@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from transduce import machine
+from transduce.counts import counted
 from transduce.errors import DataError, UsageError
 from transduce.files import write_bytes
 
@@ -70,7 +71,8 @@ def comet_scores(
         found = json.loads((Path(folder) / "scores.json").read_bytes())
     scores = [[float(line["COMET"]) for line in found[name]] for name in outputs]
     if any(len(own) != len(sources) for own in scores):
-        raise DataError(f"{PROGRAM} gave {[len(own) for own in scores]} scores for {len(sources)} lines")
+        numbers = [len(own) for own in scores]
+        raise DataError(f"{PROGRAM} gave {numbers} scores for {counted(len(sources), 'line')}")
     return scores
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from transduce.counts import counted
 from transduce.evaluation.compare import SIGNIFICANT, Comparison, significant
 
 _STYLE = """
@@ -23,7 +24,7 @@ def describe(found: Comparison) -> str:
     width = max(8, *(len(name) for name in found.systems))
     comet = "comet" in found.whole[0]
     heads = f"{'system':{width}}   BLEU   chrF    TER{'   COMET' if comet else ''}"
-    lines += [f"{found.sentences:,} sentences", heads]
+    lines += [counted(found.sentences, "sentence"), heads]
     for name, whole in zip(found.systems, found.whole, strict=True):
         more = f"{whole['comet']:8.4f}" if comet else ""
         lines.append(f"{name:{width}} {whole['bleu']:6.2f} {whole['chrf']:6.2f} {whole['ter']:6.2f}{more}")
@@ -71,7 +72,7 @@ def _sentences(found: Comparison) -> list[str]:
 def page(found: Comparison) -> str:
     """One HTML page with all tables; it needs nothing else."""
     parts = [f"<p>{escape(warning)}</p>" for warning in found.warnings]
-    parts.append(f"<p>{found.sentences:,} sentences.</p>")
+    parts.append(f"<p>{counted(found.sentences, 'sentence')}.</p>")
     metrics = [name for name in ("bleu", "chrf", "ter", "comet") if name in found.whole[0]]
     rows = [
         [name, *(f"{whole[metric]:.{_digits(metric)}f}" for metric in metrics)]

@@ -12,6 +12,7 @@ from typing import Any
 
 from transduce import __version__
 from transduce.config import build
+from transduce.counts import counted
 from transduce.data.corpora import read_corpora
 from transduce.data.formats.sides import Wanted
 from transduce.data.formats.tally import Tally
@@ -193,11 +194,11 @@ def _training(training: Mapping[str, Any]) -> list[str]:
     """What is to be told of a model's training."""
     facts = []
     if training.get("steps"):
-        facts.append(f"{training['steps']} updates")
+        facts.append(counted(training["steps"], "update"))
     if start := training.get("start"):
         facts.append(f"started from weights {start['weights'][:12]}")
     if training.get("averaged"):
-        facts.append(f"average of {len(training['averaged'])} checkpoints")
+        facts.append(f"average of {counted(len(training['averaged']), 'checkpoint')}")
     elif training.get("ema"):
         facts.append(f"moving average with decay {training['ema']:g}")
     return facts

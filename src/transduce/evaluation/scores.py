@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from transduce.counts import counted
 from transduce.errors import DataError
 
 # What tokenisers and sub-word splitters leave behind and running text does not hold.
@@ -102,8 +103,8 @@ def check_lines(
     for lines, name in zip(references, others, strict=True):
         if len(lines) != len(hypotheses):
             raise DataError(
-                f"{mine} has {len(hypotheses):,} lines and {name} has {len(lines):,}: "
-                f"line n of one must be the translation in line n of the other"
+                f"{mine} has {counted(len(hypotheses), 'line')} and {name} has {len(lines):,}: line n of one "
+                "must be the translation in line n of the other"
             )
     if not hypotheses:
         raise DataError(f"{mine} holds no line: there is nothing to score")

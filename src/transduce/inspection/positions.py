@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from transduce.counts import counted
 from transduce.errors import DataError
 from transduce.model.positional_encoding import PositionalEncoding, sinusoids
 from transduce.model.transformer import Transformer
@@ -36,7 +37,7 @@ class Positions:
 def positions_of(name: str, table: Table, offsets: int = 20) -> Positions:
     """The table with its similarities and errors; DataError where it has too few rows for the offsets."""
     if len(table) <= offsets:
-        raise DataError(f"{len(table)} positions are too few for offsets up to {offsets}")
+        raise DataError(f"{counted(len(table), 'position', 'are')} too few for offsets up to {offsets}")
     table = table.detach().double()
     rows = torch.nn.functional.normalize(table, dim=1)
     cosine = rows @ rows.T

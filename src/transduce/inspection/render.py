@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from jaxtyping import Float
 from torch import Tensor
 
+from transduce.counts import counted
+
 SHADES = " ░▒▓█"
 _MARKS = {"\u2581": "·"}
 
@@ -31,7 +33,9 @@ def attention_grid(
         cells = "".join(SHADES[min(4, int(value * 4 + 0.5))] * 2 for value in values[:shown])
         lines.append(f"{row:>{margin - 1}} {cells}".rstrip())
     if shown < len(columns):
-        lines.append(f"({len(columns) - shown} more columns do not fit in {width} characters)")
+        lines.append(
+            f"({counted(len(columns) - shown, 'more column', 'do')} not fit in {counted(width, 'character')})"
+        )
     return "\n".join(lines)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from transduce.counts import counted
 from transduce.inspection.search_tree import Node, SearchTree
 
 _COLOURS = {"kept": "#5b8", "best": "#b5410d", "ended": "#48c", "cut": "#999", "dropped": "#ccc"}
@@ -44,7 +45,7 @@ def tree_text(tree: SearchTree) -> str:
             )
         level = [(text + child.piece, child) for text, node in level for child in node.children]
         step += 1
-    return "\n".join([*lines, "", f"The search ended after {tree.steps} steps: {tree.reason}."])
+    return "\n".join([*lines, "", f"The search ended after {counted(tree.steps, 'step')}: {tree.reason}."])
 
 
 def tree_page(tree: SearchTree) -> str:

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.decoding.beam_search import beam_search
 from transduce.decoding.config import SearchOptions
 from transduce.decoding.hypothesis import Hypothesis, length_penalty
@@ -194,9 +195,9 @@ def _alive_at_the_end(
 def _reason(found: Sequence[Hypothesis], root: Node, steps: int, limit: int, alpha: float) -> str:
     """Why the search ended after its last step."""
     if found[0].truncated:
-        return f"the limit of {limit} tokens was reached before any hypothesis had ended"
+        return f"the limit of {counted(limit, 'token')} was reached before any hypothesis had ended"
     if steps == limit:
-        return f"the limit of {limit} tokens was reached"
+        return f"the limit of {counted(limit, 'token')} was reached"
     alive = [node.log_probability for node in _leaves(root) if node.fate == "cut"]
     worst = min(hypothesis.score for hypothesis in found)
     if not alive:
@@ -204,8 +205,8 @@ def _reason(found: Sequence[Hypothesis], root: Node, steps: int, limit: int, alp
     flattering = max(length_penalty(limit, alpha), length_penalty(steps + 1, alpha))
     return (
         f"nothing alive could win any more: the best of it, log P {max(alive):.4f}, would have at most the "
-        f"score {max(alive) / flattering:.4f}, if it went on to {limit} tokens for free; what had ended has "
-        f"{worst:.4f} or more"
+        f"score {max(alive) / flattering:.4f}, if it went on to {counted(limit, 'token')} for free; what had "
+        f"ended has {worst:.4f} or more"
     )
 
 

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from transduce import __version__
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.onnx_folder import (
     DECODER,
@@ -55,7 +56,8 @@ class Onnx:
         }
         remarks = []
         if config.positions != "learned":
-            remarks.append(f"positions are a table here: sequences end at {position_rows(config)} tokens")
+            rows = counted(position_rows(config), "token")
+            remarks.append(f"positions are a table here: sequences end at {rows}")
         listed = subword_list(tokenizer)
         if isinstance(listed, str):
             remarks.append(f"the tokenizer is not written for JavaScript: {listed}")

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import torch
 
+from transduce.counts import counted
 from transduce.data.formats.two_files import read_side
 from transduce.decoding.pairs import Ids
 from transduce.errors import DataError, UsageError
@@ -60,16 +61,18 @@ class Comparison:
     def lines(self) -> list[str]:
         """The comparison in a few lines of text."""
         told = [
-            f"log P of {self.tokens:,} tokens of {self.pairs} pairs: differs by at most {self.largest:.2g} "
-            f"(bound {self.bound:g}), {self.mean:.2g} on average (bound {self.mean_bound:g})"
+            f"log P of {counted(self.tokens, 'token')} of {counted(self.pairs, 'pair')}: differs by at most "
+            f"{self.largest:.2g} (bound {self.bound:g}), {self.mean:.2g} on average (bound "
+            f"{self.mean_bound:g})"
         ]
         if self.bleu is not None and self.equal_lines is not None:
             one, other = self.bleu
             same, all_lines = self.equal_lines
             told.append(
-                f"BLEU {one:.2f} and {other:.2f}; {same:,} of {all_lines:,} lines are translated alike"
+                f"BLEU {one:.2f} and {other:.2f}; {same:,} of {counted(all_lines, 'line', 'are')} translated "
+                "alike"
             )
-        told.append(f"{self.sizes[0]:,} and {self.sizes[1]:,} bytes")
+        told.append(f"{self.sizes[0]:,} and {counted(self.sizes[1], 'byte')}")
         return told
 
 
@@ -178,7 +181,7 @@ def size(path: Path) -> int:
 def _check_vocabularies(one: Opened, other: Opened, paths: tuple[Path, Path]) -> None:
     if len(one.pieces) != len(other.pieces):
         raise DataError(
-            f"{paths[0]} has {len(one.pieces):,} subwords and {paths[1]} has {len(other.pieces):,}: "
+            f"{paths[0]} has {counted(len(one.pieces), 'subword')} and {paths[1]} has {len(other.pieces):,}: "
             "they are not one model"
         )
     for index, (a, b) in enumerate(zip(one.pieces, other.pieces, strict=True)):
@@ -198,8 +201,8 @@ def _on_test_set(
     lines, references = list(read_side(source)), list(read_side(reference))
     if len(lines) != len(references) or not lines:
         raise DataError(
-            f"{source} has {len(lines):,} lines and {reference} has {len(references):,}; a test set has as "
-            "many, and at least one"
+            f"{source} has {counted(len(lines), 'line')} and {reference} has {len(references):,}; a test set "
+            "has as many, and at least one"
         )
     outputs = [model.translate(lines) for model in (one, other)]
     scores = [float(BLEU().corpus_score(output, [references]).score) for output in outputs]

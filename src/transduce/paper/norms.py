@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from transduce.counts import counted
 from transduce.data.config import DataConfig
 from transduce.data.prepare import prepare
 from transduce.inspection.norms import layer_norms
@@ -55,7 +56,7 @@ def norms_while_learning(
             if step.number in at:
                 perplexity = math.exp(min(20.0, step.seen.nll / step.seen.target_tokens))
                 rows += _rows(network, fixed, norm, step.number, perplexity)
-                say(f"{norm}-norm, {step.number:,} updates, perplexity {perplexity:.1f}")
+                say(f"{norm}-norm, {counted(step.number, 'update')}, perplexity {perplexity:.1f}")
     return rows
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transduce.counts import counted
 from transduce.figures import figure, write_figure
 from transduce.paper import table2, table4
 
@@ -106,7 +107,7 @@ def plot_norms(rows: Sequence[Mapping[str, Any]], path: str | Path) -> None:
                 own = [row for row in rows if (row["norm"], row["updates"]) == (kind, count)]
                 labels = [f"{row['stack'][0]}{row['layer']}" for row in own]
                 axes.semilogy(labels, [row[name] for row in own], marker=".", label=f"{kind}-norm")
-            axes.set(title=f"{name}, {count:,} updates")
+            axes.set(title=f"{name}, {counted(count, 'update')}")
             axes.title.set_fontsize(9)
             axes.grid(alpha=0.3)
     grid[-1][-1].legend(fontsize=8)

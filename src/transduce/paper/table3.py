@@ -111,7 +111,6 @@ def table_3(
         if row not in PRINTED:
             raise UsageError(f"row {row!r}; the rows of Table 3 are {', '.join(PRINTED)}")
         scale.settings(row)
-    output.mkdir(parents=True, exist_ok=True)
     jobs = [(row, seed) for seed in seeds for row in rows]
     found: dict[str, list[dict[str, Any]]] = {row: [] for row in rows}
     tokenizer = ""

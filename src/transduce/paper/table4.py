@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from transduce.counts import counted
 from transduce.data.lines import read_lines
 from transduce.errors import DataError
 from transduce.evaluation.brackets import BracketScores
@@ -81,8 +82,8 @@ def describe(scores: BracketScores, mended: int, what: str) -> str:
     lines += [f"{name + ', section 23':44}{value:7.1f}" for name, value in PRINTED.items()]
     lines.append(f"{what:44}{scores.f1:7.1f}")
     lines.append(
-        f"precision {scores.precision:.2f}, recall {scores.recall:.2f}, "
-        f"complete match {scores.complete_match:.1f} %, {scores.sentences:,} sentences; "
-        f"{mended:,} outputs repaired"
+        f"precision {scores.precision:.2f}, recall {scores.recall:.2f}, complete match "
+        f"{scores.complete_match:.1f} %, {counted(scores.sentences, 'sentence')}; "
+        f"{counted(mended, 'output')} repaired"
     )
     return "\n".join(lines)

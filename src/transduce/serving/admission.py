@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from fastapi import Request
 
+from transduce.counts import counted
 from transduce.serving.config import ServingConfig
 from transduce.serving.keys import Keys
 from transduce.serving.limits import Caller, Rates
@@ -62,9 +63,8 @@ class Admission:
     def _check(self, texts: Sequence[str], characters: int) -> None:
         config = self._config
         if len(texts) > config.max_texts:
-            raise Refused(
-                400, f"Invalid request: {len(texts):,} texts exceed the limit of {config.max_texts:,}"
-            )
+            count = counted(len(texts), "text", "exceed")
+            raise Refused(400, f"Invalid request: {count} the limit of {config.max_texts:,}")
         if characters > config.max_characters:
             raise Refused(
                 413,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from transduce.counts import counted
 from transduce.decoding.languages import tags_asked
 from transduce.inspection.attention_maps import KINDS, attention_maps
 from transduce.inspection.search_tree import Node, search_tree
@@ -106,5 +107,7 @@ def checked(leg: Leg, text: str, most: int) -> str:
     bundle = leg.model.translator.bundle
     length, most = len(bundle.tokenizer.encode(text)) + 1, min(most, leg.model.translator.searcher.max_length)
     if length > most:
-        raise Refused(413, f"{length} tokens, the end counted, but a look takes {most}: choose one sentence")
+        raise Refused(
+            413, f"{counted(length, 'token')}, the end counted, but a look takes {most}: choose one sentence"
+        )
     return text

@@ -8,7 +8,7 @@ from concurrent.futures import CancelledError, Future
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from transduce.data.formats.languages import normal
+from transduce.data.formats.languages import is_code, normal
 from transduce.decoding.config import TranslationOptions
 from transduce.decoding.glossary import Glossary
 from transduce.decoding.translation import Alternative, Translation
@@ -81,7 +81,8 @@ class Service:
         }
         options = {**usual, **wanted, "to": leg.to}
         if options["document"]:
-            options["language"] = normal(leg.pair.source)
+            code = normal(leg.pair.source)
+            options["language"] = code if is_code(code) else ""  # a pair may be called as one likes
         if options.get("samples"):
             options.pop("n_best", None)
         else:
@@ -154,7 +155,7 @@ class Service:
         self, content: bytes, format: str, legs: Sequence[Leg], wanted: Wanted, name: str
     ) -> TranslatedDocument:
         if not legs:
-            return TranslatedDocument(content, 0, ())
+            return TranslatedDocument(content, 0, 0, ())
         loop = asyncio.get_running_loop()
         asked: list[Future[list[TranslatedText]]] = []
         is_left = False

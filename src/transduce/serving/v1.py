@@ -10,6 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
+from transduce.counts import counted
 from transduce.errors import TransduceError
 from transduce.serving.admission import Admission
 from transduce.serving.asked_of_v1 import (
@@ -185,7 +186,9 @@ def _check_beside(asked: TranslationRequest) -> None:
     wanted = asked.wanted()
     for name, items in (("prefix", wanted.prefixes), ("terms", wanted.terms)):
         if items is not None and len(items) != len(asked.texts):
-            raise Refused(422, f"{name}: {len(items)} for {len(asked.texts)} texts; give one for each")
+            raise Refused(
+                422, f"{name}: {len(items)} for {counted(len(asked.texts), 'text')}; give one for each"
+            )
         if items is not None and asked.format == "html":
             raise Refused(422, f"{name}: goes with format text only")
 

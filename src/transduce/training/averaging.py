@@ -12,6 +12,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from transduce.bundle import load_bundle, save_bundle
+from transduce.counts import counted
 from transduce.data.tokenizer import Tokenizer
 from transduce.errors import BundleError, UsageError
 from transduce.model.config import ModelConfig
@@ -72,7 +73,9 @@ def average_folders(folders: Sequence[str | Path], output: str | Path, *, last: 
             raise BundleError(f"{folder}: is not a folder; name checkpoints, model folders or a run's folder")
         newest = Checkpoints(folder / "checkpoints", keep=last).last(last)
         if newest and len(newest) < last and last != LAST:
-            warnings.warn(f"{folder}: only {len(newest)} checkpoints are there, not {last}", stacklevel=2)
+            warnings.warn(
+                f"{folder}: only {counted(len(newest), 'checkpoint', 'are')} there, not {last}", stacklevel=2
+            )
         paths += newest or [folder]
     if any((Path(output) / name).exists() for name in ("config.json", "model.safetensors", "settings.json")):
         raise UsageError(f"{output}: already holds a model; choose another --output")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from transduce.counts import counted
 from transduce.data.config import DataConfig
 from transduce.data.mixing import Mixture, mixture
 
@@ -27,10 +28,11 @@ def mixture_of(data: DataConfig, sizes: list[int], seed: int) -> Mixture | None:
 
 def lines_of(mixed: Mixture, data: DataConfig) -> list[str]:
     """What the log says of the shares at the start, those of later weights included."""
-    unit = "epochs" if data.weights_after_epochs else "updates"
+    unit = "epoch" if data.weights_after_epochs else "update"
     lines = [f"corpus {line}" for line in mixed.lines(data.corpora)]
     for stage, (when, *_) in enumerate(data.later_weights, 1):
-        lines += [f"after {when:,.0f} {unit}: corpus {line}" for line in mixed.lines(data.corpora, stage)]
+        after = counted(int(when), unit)
+        lines += [f"after {after}: corpus {line}" for line in mixed.lines(data.corpora, stage)]
     return lines
 
 

@@ -13,11 +13,12 @@ import torch
 
 import transduce
 from transduce import machine
+from transduce.config import Settings
+from transduce.counts import counted
 from transduce.data.batching import Batching
 from transduce.data.prepare import Prepared
 from transduce.data.shards import TokenShards
 from transduce.errors import ConfigError, TrainingError, UsageError
-from transduce.files import write_json
 from transduce.model.config import ModelConfig
 from transduce.model.transformer import Transformer
 from transduce.training.changing import ChangingWeights, lines_of, mixture_of
@@ -25,7 +26,7 @@ from transduce.training.checkpoint import Checkpoints
 from transduce.training.compiled import compiled
 from transduce.training.distributed import Workers
 from transduce.training.finish import finish
-from transduce.training.folder import check_space, clear_leftovers, disk_error, locked, make_room
+from transduce.training.folder import begin, check_space, clear_leftovers, disk_error, locked, settle
 from transduce.training.guided import guided
 from transduce.training.log import RunLog, duration
 from transduce.training.optimizer import adam
@@ -61,6 +62,8 @@ class Run:
     """One run of training: decided settings in, a model folder out.
 
     ``device`` is chosen; with several workers each has a Run of its own, and worker 0 alone writes files.
+    ``asked`` is what was said of the settings, from which a run that is killed before its first update begins
+    again.
     """
 
     def __init__(
@@ -71,9 +74,10 @@ class Run:
         log: RunLog,
         workers: Workers,
         *,
+        asked: Settings,
         prepare_only: bool = False,
     ) -> None:
-        self.prepare_only = prepare_only
+        self.asked, self.prepare_only = asked, prepare_only
         self.settings, self.folder, self.device, self.log = settings, folder, device, log
         self.workers = workers
         self.config = settings.training
@@ -97,7 +101,7 @@ class Run:
         with locked(folder) if self.workers.primary else nullcontext():
             try:
                 if not resume:
-                    self.workers.first(lambda: make_room(folder))
+                    self.workers.first(lambda: begin(folder, with_absolute_paths(self.asked)))
                 self.workers.first(lambda: clear_leftovers(folder))
                 for line in accepted:
                     self.log.say(f"accepted: {line}")
@@ -162,12 +166,12 @@ class Run:
         if not resumed:
             self._begin(origin, trainer, data)
         if self.workers.primary:
-            write_json(self.folder / "settings.json", with_absolute_paths(self.settings.as_dict()))
+            settle(self.folder, with_absolute_paths(self.settings.as_dict()))
         if (over := trainer.over()) is not None:
             say(f"nothing is left to train: {over}; raise that limit to go on")
         reason = trainer.run()
         p = trainer.progress
-        say(f"training ended: {reason}; {p.step:,} updates in {duration(p.seconds)}")
+        say(f"training ended: {reason}; {counted(p.step, 'update')} in {duration(p.seconds)}")
         scores = self.workers.first(
             lambda: finish(trainer, data, self.settings, self.folder, reason=reason, log=self.log)
         )
@@ -261,11 +265,11 @@ class Run:
         say(
             f"model {self.settings.preset}{self.settings.reshaped()}: {parameters:,} parameters, "
             f"vocabulary {data.tokenizer.vocabulary:,}; "
-            f"{self.device}, {self.precision}, {torch.get_num_threads()} threads"
+            f"{self.device}, {self.precision}, {counted(torch.get_num_threads(), 'thread')}"
         )
         say(
             f"an update sees about {source:,.0f} source and {target:,.0f} target tokens; "
-            f"{'about ' if batching.blocks > 1 else ''}{updates:,} updates an epoch"
+            f"{'about ' if batching.blocks > 1 else ''}{counted(updates, 'update')} an epoch"
         )
         for line in describe_workers(self.workers, config, batching):
             say(line)

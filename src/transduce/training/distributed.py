@@ -25,6 +25,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from transduce import machine
+from transduce.counts import counted
 from transduce.errors import ConfigError, TrainingError, UsageError
 from transduce.training.config import TrainingConfig
 from transduce.training.waiting import hear, last_words, signs_of_life
@@ -61,13 +62,13 @@ class Workers:
             return machine.pick_device(name)
         if name not in ("auto", "cpu", "cuda"):
             raise ConfigError(
-                f"training.device is {name!r}, but {self.count} workers run: name auto, cpu or cuda, and "
-                "each takes one"
+                f"training.device is {name!r}, but {counted(self.count, 'worker', 'run')}: name auto, cpu or "
+                "cuda, and each takes one"
             )
         if name != "cpu" and torch.cuda.is_available():
             if self.local_count > torch.cuda.device_count():
                 raise ConfigError(
-                    f"{self.local_count} workers run on {socket.gethostname()}, which has "
+                    f"{counted(self.local_count, 'worker', 'run')} on {socket.gethostname()}, which has "
                     f"{torch.cuda.device_count()} GPUs: give torchrun --nproc-per-node "
                     f"{torch.cuda.device_count()}, or set training.device=cpu"
                 )

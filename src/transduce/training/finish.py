@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from transduce.bundle import Bundle, save_bundle
+from transduce.counts import counted
 from transduce.data.config import NO_FILES
 from transduce.data.prepare import Prepared
 from transduce.decoding.translator import Translator
@@ -63,7 +64,7 @@ def finish(
     }
     # First of all the model: whoever loses patience while it is scored has it nevertheless.
     save_bundle(folder, model, model.config, data.tokenizer, training)
-    what = f"the average of the last {len(averaged)} checkpoints"
+    what = f"the average of the last {counted(len(averaged), 'checkpoint')}"
     if trainer.ema:
         what = f"the moving average of the weights with decay {trainer.ema.decay:g}"
     log.say(f"model, {what}: {folder}")

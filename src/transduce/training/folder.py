@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from transduce.config import Settings
 from transduce.data.cleaning.kept import FILES as CLEANING
 from transduce.errors import TrainingError, UsageError
+from transduce.files import write_json
 
 # All that a run ever writes; nothing else is touched.
-FILES = ("settings.json", "log.jsonl", "config.json", "model.safetensors", "tokenizer.model", "training.json")
+BEGUN = "begun.json"  # what was asked for, until settings.json says what the run is
+FILES = (
+    "settings.json",
+    BEGUN,
+    "log.jsonl",
+    "config.json",
+    "model.safetensors",
+    "tokenizer.model",
+    "training.json",
+)
 DATA = ("prepared.json", "tokenizer.model", "valid.jsonl", "unfinished.json", "files.json", *CLEANING)
 SHARDS = ("train", "valid")
 
@@ -43,6 +55,27 @@ def make_room(folder: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
     for path in (folder / "tensorboard").glob("events.out.tfevents.*"):
         path.unlink()
+
+
+def begin(folder: Path, asked: Settings) -> None:
+    """Nothing; there is room for a new run, of which so much is known that it can be begun again."""
+    make_room(folder)
+    write_json(folder / BEGUN, asked)
+
+
+def begun(folder: Path) -> Settings:
+    """What was asked of a run that ended before its first update; nothing where there is none."""
+    try:
+        found: Settings = json.loads((folder / BEGUN).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found
+
+
+def settle(folder: Path, settings: Settings) -> None:
+    """Nothing; the run has these settings, and goes on with them."""
+    write_json(folder / "settings.json", settings)
+    (folder / BEGUN).unlink(missing_ok=True)
 
 
 def clear_leftovers(folder: Path) -> None:

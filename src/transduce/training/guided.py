@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transduce.counts import counted
 from transduce.data.links import Rows, TokenLinks, WordsOfTokens
 from transduce.data.prepare import Prepared
 from transduce.data.shards import TokenShards
@@ -90,8 +91,8 @@ def guided(data: Prepared, model: Transformer, config: TrainingConfig) -> Guided
     layers = model.config.decoder_layers
     if config.guided_layer > layers:
         raise ConfigError(
-            f"training.guided_layer is {config.guided_layer}, but the decoder has {layers} layers; choose 1 "
-            f"to {layers}, or 0 for the last but one"
+            f"training.guided_layer is {config.guided_layer}, but the decoder has "
+            f"{counted(layers, 'layer')}; choose 1 to {layers}, or 0 for the last but one"
         )
     layer = guided_layer(config.guided_layer, layers)
     device = str(next(model.parameters()).device)

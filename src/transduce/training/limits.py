@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 
+from transduce.counts import counted
 from transduce.training.config import TrainingConfig
 from transduce.training.report import Progress
 
@@ -28,11 +29,11 @@ def why_over(p: Progress, c: TrainingConfig, interrupted: int | None) -> str | N
         return f"stopped by {signal.Signals(interrupted).name}"
     if c.max_steps and p.step >= c.max_steps:
         beyond = f", more than max_steps = {c.max_steps:,}" if p.step > c.max_steps else ""
-        return f"{p.step:,} updates are done{beyond}"
+        return f"{counted(p.step, 'update', 'are')} done{beyond}"
     if c.max_epochs and p.epoch >= c.max_epochs:
-        return f"{c.max_epochs:,} epochs are done"
+        return f"{counted(c.max_epochs, 'epoch', 'are')} done"
     if c.max_minutes and p.seconds >= c.max_minutes * 60:
-        return f"{c.max_minutes:g} minutes are over"
+        return f"{counted(c.max_minutes, 'minute', 'are')} over"
     if c.patience and p.without_better >= c.patience:
         return f"no better {c.metric} in {c.patience} validations"
     return None

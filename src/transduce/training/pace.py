@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from transduce.counts import counted
 from transduce.training.log import RunLog, duration
 
 _SECONDS_BETWEEN_LINES = 10.0
@@ -28,7 +29,7 @@ class Pace:
             return
         rate = (done - self._first) / max(now - self._began, 1e-9)
         left = duration((total - done) / rate) if rate else "?"
-        line = f"{what}: {done:,} of {total:,} pairs, {rate:,.0f} pairs/s, {left} left"
+        line = f"{what}: {done:,} of {counted(total, 'pair')}, {rate:,.0f} pairs/s, {left} left"
         if self.log.live:
             self.log.show(done / max(total, 1), line)
         elif now - self._told >= _SECONDS_BETWEEN_LINES:

@@ -17,7 +17,7 @@ from transduce.errors import UsageError
 from transduce.training.composition import Run, TrainingResult
 from transduce.training.deterministic import deterministic
 from transduce.training.distributed import Workers, joined
-from transduce.training.folder import check_room
+from transduce.training.folder import begun, check_room
 from transduce.training.log import RunLog
 from transduce.training.resume import changes
 from transduce.training.settings import check_sections, expand, resolve, stored_settings
@@ -46,9 +46,10 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
     ``settings`` holds what a TOML file holds, nested or with dotted names: ``{"training.max_steps": 1000}``.
     What is not said is chosen from the amount of data and said on ``stream`` (default: stderr). ``start``
     names a model folder, a run or a checkpoint, whose weights, shape and tokenizer the run starts from.
-    ``resume`` goes on from the newest checkpoint in ``output``; ``accept_changes`` lets it go on with other
-    data or settings than it began with. With ``prepare_only`` nothing is trained: the data are prepared in
-    the folder, where a later call finds them. Raises ConfigError, DataError, TrainingError.
+    ``resume`` goes on from the newest checkpoint in ``output``, or begins again where there is none yet;
+    ``accept_changes`` lets it go on with other data or settings than it began with. With ``prepare_only``
+    nothing is trained: the data are prepared in the folder, where a later call finds them.
+    Raises ConfigError, DataError, TrainingError.
     """
     folder = Path(output)
     files: Settings = {
@@ -68,7 +69,9 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
         raise UsageError("--accept-changes is about a run that goes on: give --resume as well")
     with joined() as workers:
         stored = workers.first(lambda: _stored(folder, resume, workers))
+        given = merge(workers.first(lambda: begun(folder)) if resume and not stored else {}, given)
         resume = bool(stored)
+        asked = given
         found, given, lines = start_of(given, folder, stored)
         given = merge(stored, given)
         data = check_sections(given)
@@ -84,7 +87,7 @@ def train(  # noqa: PLR0913 - all but the first by name, as in the command line
             if resolved.training.tensorboard:
                 check_tensorboard()
             with closing(_log(folder, stream, workers)) as log:
-                run = Run(resolved, folder, device, log, workers, prepare_only=prepare_only)
+                run = Run(resolved, folder, device, log, workers, asked=asked, prepare_only=prepare_only)
                 return run.start(found, resume=resume, accept=accept_changes, accepted=accepted)
 
 
@@ -102,9 +105,12 @@ def _log(folder: Path, stream: IO[str] | None, workers: Workers) -> RunLog:
 def _stored(folder: Path, resume: bool, workers: Workers) -> Settings:
     """The settings of the run that goes on; empty for a new one.
 
-    A launcher starts again with the command that it began with: --resume then also begins.
+    A launcher starts again with the command that it began with: --resume then also begins. So it does where a
+    run ended before its first update.
     """
-    if not resume or (workers.launched and not (folder / "settings.json").exists()):
+    if not resume:
+        return {}
+    if not (folder / "settings.json").exists() and (workers.launched or begun(folder)):
         return {}
     return stored_settings(folder)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from transduce.config import Settings, build, checked, merge, unknown_name
+from transduce.counts import counted
 from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.config import NO_FILES, DataConfig
 from transduce.errors import ConfigError, UsageError
@@ -168,17 +169,17 @@ def resolve(given: Mapping[str, Any], *, pairs: int, device: str) -> RunSettings
     preset = given.get("preset") or "auto"
     if preset == "auto":
         preset = automatic_preset(pairs, device)
-        chosen.append(f"preset {preset}, for {pairs:,} pairs on {device}")
+        chosen.append(f"preset {preset}, for {counted(pairs, 'pair')} on {device}")
     model, training = recipe(preset)
     if preset == "tiny" != given.get("preset") and "dropout" not in given.get("model", {}):
         model["dropout"] = automatic_dropout(pairs)
-        chosen.append(f"model.dropout = {model['dropout']}, for {pairs:,} pairs")
+        chosen.append(f"model.dropout = {model['dropout']}, for {counted(pairs, 'pair')}")
     wanted = given.get("training", {})
     training = {**training, **_limited(wanted)}
     if not any(training.get(name, TrainingConfig.max_steps if name == "max_steps" else 0) for name in LIMITS):
         epochs = automatic_tuning_epochs if preset == FINE_TUNING else automatic_epochs
         training["max_epochs"] = epochs(pairs)
-        chosen.append(f"training.max_epochs = {training['max_epochs']}, for {pairs:,} pairs")
+        chosen.append(f"training.max_epochs = {training['max_epochs']}, for {counted(pairs, 'pair')}")
     if not training.get("micro_batch_tokens"):
         batch = training.get("batch_tokens", TrainingConfig.batch_tokens)
         training["micro_batch_tokens"] = min(batch, 4096 if device == "cpu" else 25_000)
@@ -202,13 +203,15 @@ def with_absolute_paths(settings: Settings) -> Settings:
     """The settings with the names of files made absolute, so that a run goes on from any folder."""
     data: Settings = {
         name: [str(Path(path).absolute()) for path in value]
-        if isinstance(value, list) and name not in NO_FILES
+        if isinstance(value, list | tuple) and name not in NO_FILES
         else value
-        for name, value in settings["data"].items()
+        for name, value in settings.get("data", {}).items()
     }
-    if settings["data"]["tokenizer"]:
-        data["tokenizer"] = str(Path(settings["data"]["tokenizer"]).absolute())
-    return {**settings, "data": data}
+    if data.get("tokenizer"):
+        data["tokenizer"] = str(Path(data["tokenizer"]).absolute())
+    start = settings.get("start")
+    named = {"start": str(Path(start).absolute())} if isinstance(start, str) and start else {}
+    return {**settings, **named, "data": data}
 
 
 def differences(old: Settings, new: Settings) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from transduce.counts import counted
 from transduce.errors import TrainingError
 from transduce.model.transformer import Transformer
 from transduce.training.checkpoint import Checkpoints
@@ -45,7 +46,8 @@ def _note_full(trainer: Trainer, underway: Underway, updated: Updated) -> tuple[
     event = {"step": underway.step, "count": p.out_of_memory, "shape": sizes}
     trainer.log.write("out-of-memory", {**event, **({"workers": updated.full} if workers > 1 else {})})
     trainer.log.say(
-        f"step {underway.step:,}: out of memory with {sizes[0]} pairs of {sizes[1]} and {sizes[2]} tokens"
+        f"step {underway.step:,}: out of memory with {counted(sizes[0], 'pair')} of {sizes[1]} and "
+        f"{counted(sizes[2], 'token')}"
         f"{f' on {updated.full} of {workers} workers' if workers > 1 else ''}; this update was skipped "
         f"({p.out_of_memory:,} so far)"
     )

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from transduce.bundle import load_bundle
 from transduce.config import Settings, merge
+from transduce.counts import counted
 from transduce.data.config import DataConfig
 from transduce.data.report import Report
 from transduce.data.tokenizer import Tokenizer
@@ -77,7 +78,7 @@ class Start:
         ):
             if spelled:
                 say(
-                    f"the model's tokenizer spells {spelled:,} of {tokens:,} {side} tokens "
+                    f"the model's tokenizer spells {spelled:,} of {counted(tokens, f'{side} token')} "
                     f"({spelled / tokens:.2%}) in bytes"
                 )
         trainer.progress.earlier = self.steps

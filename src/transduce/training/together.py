@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from transduce.counts import counted
 from transduce.data.batching import Batching
 from transduce.data.config import DataConfig
 from transduce.data.prepare import Prepared, open_prepared, prepare
@@ -52,7 +53,7 @@ def describe_workers(workers: Workers, config: TrainingConfig, batching: Batchin
     """Lines for the log; none where there is one worker."""
     if workers.count == 1:
         return
-    yield f"{workers.count} workers, {config.parallel}: each update is divided among them"
+    yield f"{counted(workers.count, 'worker')}, {config.parallel}: each update is divided among them"
     share = busiest_share(batching.block(0, 0)[:LOOKED_AT], batching.target_lengths, workers.count)
     if share > UNEVEN:
         yield (

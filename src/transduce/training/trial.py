@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from transduce import machine
+from transduce.counts import counted
 from transduce.data.batching import Batching
 from transduce.errors import ConfigError
 from transduce.model.transformer import Transformer
@@ -171,11 +172,11 @@ def try_largest(trial: Trial, budget: int) -> None:
     remedy = (
         f"use training.micro_batch_tokens={fitting} (or --batch auto), which fits"
         if fitting
-        else f"not even one pair of {least} tokens fits: use a smaller model or data.max_length"
+        else f"not even one pair of {counted(least, 'token')} fits: use a smaller model or data.max_length"
     )
     raise ConfigError(
-        f"training.micro_batch_tokens is {budget}, but an update of {rows} pairs of {source} and {target} "
-        f"tokens does not fit in the memory of {trial.device}; {remedy}"
+        f"training.micro_batch_tokens is {budget}, but an update of {counted(rows, 'pair')} of {source} and "
+        f"{counted(target, 'token')} does not fit in the memory of {trial.device}; {remedy}"
     )
 
 

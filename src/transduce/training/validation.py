@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.data.batching import Batching, Ids, collate, rectangle
 from transduce.data.formats.pair import Pair
 from transduce.data.shards import TokenShards
@@ -163,7 +164,10 @@ def scores_by_languages(outputs: Sequence[str], pairs: Sequence[Pair]) -> dict[s
 def lines_by_languages(languages: Scored) -> Iterator[str]:
     """The same for people."""
     for name, found in languages.items():
-        yield f"    {name}: BLEU {found['bleu']:.2f}, chrF {found['chrf']:.2f} ({found['lines']:,} lines)"
+        yield (
+            f"    {name}: BLEU {found['bleu']:.2f}, chrF {found['chrf']:.2f} "
+            f"({counted(found['lines'], 'line')})"
+        )
 
 
 def _by_label(pairs: Sequence[Pair]) -> dict[tuple[str, str], list[int]]:

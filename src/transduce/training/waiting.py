@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 
 from torch.distributed.distributed_c10d import Store
 
+from transduce.counts import counted
 from transduce.errors import TrainingError
 
 BEAT = 1.0  # seconds between two signs of life
@@ -48,7 +49,7 @@ def hear(store: Store, key: str, *, silence: float) -> bytes:
     while not listener.done.wait(LONGEST_PAUSE):
         if time.monotonic() - listener.heard > silence:
             raise TrainingError(
-                f"stopped, because worker 0 has given no sign of life for {silence / 60:g} minutes "
+                f"stopped, because worker 0 has given no sign of life for {counted(silence / 60, 'minute')} "
                 "(training.timeout_minutes); start again with --resume"
             )
     if listener.error is not None:

@@ -40,7 +40,7 @@ def test_a_folder_is_all_that_is_known_in_it(folder: Path, read) -> None:
     pairs, tally = read(str(folder), "en", "de")
     assert [p.source for p in pairs] == ["tmx", "csv", "text"]
     assert (
-        f"{folder}: 3 read, 4 of no known format not read: README.md, other.en, other.fr, ..."
+        f"{folder}: 3 read, 4 not, of no known format or other languages: README.md, other.en, other.fr, ..."
         in tally.lines()
     )
 
@@ -58,6 +58,24 @@ def test_a_pattern_and_a_common_beginning(folder: Path, read) -> None:
         read(f"{folder}/x*")
     with pytest.raises(DataError, match=r"nothing: no such file or folder, and no two texts that begin so"):
         read(f"{folder}/nothing", "en", "de")
+
+
+@pytest.mark.parametrize(("source", "target"), [("xx", "de"), ("en", "xx"), ("english", "german")])
+def test_a_language_that_texts_are_not_in_is_named_with_those_that_they_are_in(
+    tmp_path: Path, read, source: str, target: str
+) -> None:
+    (tmp_path / "c").mkdir()
+    for language in ("en", "de"):
+        (tmp_path / "c" / f"text.{language}").write_text("x\n")
+    for name in ("c", "c/text", "c/t*"):
+        with pytest.raises(
+            DataError,
+            match=rf"^{tmp_path}/{name}: has no text in '{source}' and '{target}' with its translation; its "
+            "languages are: de, en; say which are meant with --source-language".replace("*", r"\*"),
+        ):
+            read(f"{tmp_path}/{name}", source, target)
+    with pytest.raises(DataError, match=r"c/text: is there in de, en, and 'xx' is wanted; say which"):
+        read(f"{tmp_path}/c/text", "xx")
 
 
 def test_parts_of_a_corpus_are_not_mixed(tmp_path: Path, read) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from transduce.data.formats.languages import agreement, is_language, normal
+from transduce.data.formats.languages import agreement, is_code, is_language, normal
 from transduce.data.formats.sides import Sides, Wanted
 from transduce.data.formats.tally import Tally
 from transduce.errors import DataError
@@ -38,6 +38,13 @@ def test_what_is_a_language() -> None:
         "de", "pt_BR", "zh-Hant-TW", "eng"
     ]  # fmt: skip
     assert normal("eng_Latn") == "en-latn"
+
+
+def test_what_may_be_the_code_of_a_language() -> None:
+    names = ("de", "pt_BR", "zh-Hant-TW", "eng", "hsb", "de_AT.UTF-8", "xx", "english", "e", "", "de-", "d1")
+    assert [name for name in names if is_code(name)] == [
+        "de", "pt_BR", "zh-Hant-TW", "eng", "hsb", "de_AT.UTF-8"
+    ]  # fmt: skip
 
 
 def of(

@@ -44,6 +44,8 @@ def check(kind: str, folder: Path, seed: int) -> bool:
     """Whether the reader took the file; what it said otherwise names it and is one line."""
     draw = random.Random(f"{kind} {seed}")
     content = mutated(SOUND.setdefault(kind, sound(kind, folder)), draw)
+    if not content:
+        return True  # such a file holds no pairs in any format: test_empty_files
     path = folder / f"m{FORMATS[kind]}"
     path.write_bytes(content)
     try:

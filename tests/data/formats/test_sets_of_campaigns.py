@@ -127,7 +127,7 @@ def test_files_of_both_sides_are_no_side(write: Write) -> None:
 
 def test_files_that_are_no_test_set(write: Write, read) -> None:
     with pytest.raises(DataError, match=r"e.sgm: holds no srcset"):
-        read(write("e.sgm", b""))
+        read(write("e.sgm", b"\n"))
     with pytest.raises(DataError, match=r"h.xml: is XML of <html>; known are <dataset>, <mteval>"):
         read(write("h.xml", b"<html/>"))
     with pytest.raises(UsageError, match=r"x.doc: its name tells no format that holds both sides"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from transduce.counts import counted
 from transduce.data.cleaning.config import CleaningConfig
 from transduce.data.cleaning.letters import letters
 
@@ -20,4 +21,4 @@ def identical(source: str, target: str, config: CleaningConfig) -> str:
     words = sum(any(map(str.isalpha, word)) for word in source.split())
     if words < config.identical_words:
         return ""
-    return f"both sides are the same {words} words"
+    return f"both sides are the same {counted(words, 'word')}"

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from transduce.counts import counted
 from transduce.data.cleaning.cleaner import judged
 from transduce.data.cleaning.dropped import as_json
 from transduce.data.cleaning.filters import Filters
@@ -59,7 +60,9 @@ class Kept:
             if flag:
                 yield mended(pair, mend)[0]
         if next(flags, None) is not None:
-            raise DataError(f"the corpus has fewer than {self.pairs:,} pairs now; prepare the data again")
+            raise DataError(
+                f"the corpus has fewer than {counted(self.pairs, 'pair')} now; prepare the data again"
+            )
 
     def _flags(self) -> Iterator[int]:
         left = self.pairs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from transduce.counts import counted
 from transduce.data.cleaning.config import CleaningConfig
 
 # Chinese and Japanese characters, kana, Hangul, and what stands between them.
@@ -27,20 +28,20 @@ def length(source: str, target: str, config: CleaningConfig) -> str:
 def _length(side: str, text: str, config: CleaningConfig) -> str:
     size = len(text)
     if config.max_characters and size > config.max_characters:
-        return f"{size} characters in {side}, at most {config.max_characters}"
+        return f"{counted(size, 'character')} in {side}, at most {config.max_characters}"
     if (
         config.max_words
         and size > 2 * config.max_words - 1
         and (count := len(text.split())) > config.max_words
     ):
-        return f"{count} words in {side}, at most {config.max_words}"
+        return f"{counted(count, 'word')} in {side}, at most {config.max_words}"
     if config.min_words > 1 and (count := len(text.split())) < config.min_words:
         return f"{count} word{'s' * (count != 1)} in {side}, at least {config.min_words}"
     if config.max_word and size > config.max_word:
         # Nothing separates the words of some languages: a run of wide characters is no word.
         longest = max(text.split(), key=len, default="")
         if len(longest) > config.max_word and "://" not in longest and not _WIDE.search(longest):
-            return f"a word of {len(longest)} characters in {side}, at most {config.max_word}"
+            return f"a word of {counted(len(longest), 'character')} in {side}, at most {config.max_word}"
     return ""
 
 
@@ -49,7 +50,7 @@ def ratio(source: str, target: str, config: CleaningConfig) -> str:
     one, other = weighted_length(source), weighted_length(target)
     if max(one, other) <= config.max_ratio * min(one, other) + config.ratio_allowance:
         return ""
-    return f"{one} characters in source and {other} in target, ratio at most {config.max_ratio:g}"
+    return f"{counted(one, 'character')} in source and {other} in target, ratio at most {config.max_ratio:g}"
 
 
 def weighted_length(text: str) -> int:

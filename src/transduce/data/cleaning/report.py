@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from heapq import heappush, heapreplace
 from typing import Any
 
+from transduce.counts import counted
 from transduce.data.cleaning.verdict import Verdict
 
 EXAMPLES = 5
@@ -75,7 +76,7 @@ class CleaningReport:
     def counts(self) -> list[str]:
         """What a log says: one line on the whole, one for each filter and repair that did something."""
         lines = [
-            f"{self.pairs:,} pairs cleaned: {self.kept:,} kept, {self.dropped:,} dropped "
+            f"{counted(self.pairs, 'pair')} cleaned: {self.kept:,} kept, {self.dropped:,} dropped "
             f"({self._share(self.dropped)}), {self.repaired:,} of those kept mended"
         ]
         lines += [self._line("dropped", name, found) for name, found in self.filters.items() if found.count]

@@ -22,6 +22,7 @@ from itertools import count, islice
 from pathlib import Path
 from typing import IO
 
+from transduce.counts import counted
 from transduce.data.corpus.sentences import KINDS
 from transduce.errors import UsageError
 from transduce.files import atomic_writer, check_free
@@ -70,9 +71,10 @@ def write_corpus(
     for split, wanted in missing.items():
         least = 1 if split == "train" else 0
         if wanted < least:
-            raise UsageError(f"{wanted:,} {split} pairs: ask for {least} or more")
+            raise UsageError(f"{counted(wanted, f'{split} pair')}: ask for {least} or more")
     if longest and longest < LEAST_WORDS:
-        raise UsageError(f"sentences of at most {longest} words: ask for {LEAST_WORDS} or more, or 0 for all")
+        most = counted(longest, "word")
+        raise UsageError(f"sentences of at most {most}: ask for {LEAST_WORDS} or more, or 0 for all")
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -13,7 +13,7 @@ from transduce.data.formats.pair import Pair
 from transduce.data.formats.pair_file import ROOTS, format_of, read_pair_file
 from transduce.data.formats.sides import REMEDY, OtherLanguages, Wanted
 from transduce.data.formats.tally import Tally
-from transduce.data.formats.text_pair import read_text_pair
+from transduce.data.formats.two_files import read_two_files
 from transduce.data.formats.xml_file import root_of
 from transduce.data.streams import bare_name
 from transduce.errors import DataError
@@ -32,7 +32,7 @@ def read_pairs(path: str, wanted: Wanted, tally: Tally, corpus: int = 0) -> Iter
     left_out = 0
     for files in several:
         if len(files) == 2:
-            yield from read_text_pair(*files, corpus=corpus)
+            yield from read_two_files(*files, tally, corpus)
             continue
         any_read = False
         try:
@@ -66,8 +66,11 @@ def files_of(path: str, wanted: Wanted, tally: Tally | None = None) -> list[File
     beside = [
         one for one in place.parent.glob("*") if one.name.startswith(f"{place.name}.") and one.is_file()
     ]
-    both = _text_pairs(beside, wanted).get(str(place))
+    texts = {str(place): _by_stem(beside).get(str(place), {})}
+    both = _text_pairs(texts, wanted).get(str(place))
     if both is None:
+        if len(texts[str(place)]) > 1:
+            raise _in_others(path, texts, wanted)
         raise DataError(f"{path}: no such file or folder, and no two texts that begin so; check the path")
     return [both]
 
@@ -93,10 +96,13 @@ def _sorted_out(found: list[Path], said: str, wanted: Wanted, tally: Tally | Non
     """What can be read of these, in order; what cannot is told."""
     files: list[Files] = [(str(one),) for one in found if _known(one)]
     rest = [one for one in found if not _known(one)]
-    pairs = _text_pairs(rest, wanted)
+    texts = _by_stem(rest)
+    pairs = _text_pairs(texts, wanted)
     files += pairs.values()
     taken = {name for both in pairs.values() for name in both}
     if not files:
+        if any(len(names) > 1 for names in texts.values()):
+            raise _in_others(said, texts, wanted)
         names = ", ".join(one.name for one in found[:5]) or "nothing"
         raise DataError(f"{said}: holds no parallel text that is known by its name: {names}; name the files")
     found_parts = [_part(both[0], said) for both in files]
@@ -110,7 +116,8 @@ def _sorted_out(found: list[Path], said: str, wanted: Wanted, tally: Tally | Non
         left = [one.name for one in rest if str(one) not in taken]
         if left:
             shown = ", ".join(left[:3]) + (", ..." if len(left) > 3 else "")
-            tally.choose(said, f"{len(files):,} read, {len(left):,} of no known format not read: {shown}")
+            told = f"{len(files):,} read, {len(left):,} not, of no known format or other languages: {shown}"
+            tally.choose(said, told)
     return sorted(files)
 
 
@@ -127,18 +134,30 @@ def _known(path: Path) -> bool:
     if path.name in ("dataset_dict.json", "dataset_info.json", "state.json"):
         return False
     if Path(bare_name(path)).suffix.lower() == ".xml":
-        return root_of(path) in ROOTS
+        return not (root := root_of(path)) or root in ROOTS
     return bool(format_of(path))
 
 
-def _text_pairs(files: list[Path], wanted: Wanted) -> dict[str, tuple[str, str]]:
-    """Two text files each that differ in their language only, by what they have in common."""
+def _by_stem(files: list[Path]) -> dict[str, dict[str, str]]:
+    """Text files that differ in their language only: by what they have in common, then by their languages."""
     groups: dict[str, dict[str, str]] = {}
     for one in files:
-        name = bare_name(one)
-        stem, dot, language = name.rpartition(".")
+        stem, dot, language = bare_name(one).rpartition(".")
         if dot and is_language(language):
             groups.setdefault(str(one.parent / stem), {})[language] = str(one)
+    return groups
+
+
+def _in_others(said: str, groups: dict[str, dict[str, str]], wanted: Wanted) -> OtherLanguages:
+    there = sorted({language for texts in groups.values() for language in texts})
+    return OtherLanguages(
+        f"{said}: has no text in {wanted.names} with its translation; its languages are: {', '.join(there)}; "
+        f"{REMEDY}"
+    )
+
+
+def _text_pairs(groups: dict[str, dict[str, str]], wanted: Wanted) -> dict[str, tuple[str, str]]:
+    """Source and target file of each group that has both."""
     found = {}
     for stem, texts in groups.items():
         if (both := _two(list(texts), stem, wanted)) is not None:
@@ -159,5 +178,6 @@ def _two(languages: list[str], stem: str, wanted: Wanted) -> tuple[str, str] | N
     if wanted.both and not (sources and targets):
         return None
     if len(sources) != 1 or len(targets) != 1:
-        raise DataError(f"{stem}: is there in {', '.join(sorted(languages))}; {REMEDY}")
+        asked = f", and {wanted.names} is wanted" if wanted.names else ""
+        raise DataError(f"{stem}: is there in {', '.join(sorted(languages))}{asked}; {REMEDY}")
     return sources[0], targets[0]

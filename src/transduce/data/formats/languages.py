@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import re
+
 # ISO 639: each code of two letters, and those of three letters that mean the same.
 _CODES = (
     "aa aar, ab abk, ae ave, af afr, ak aka, am amh, an arg, ar ara, as asm, av ava, ay aym, az aze, ba "
@@ -26,6 +28,7 @@ _CODES = (
 )
 _SHORT = {long: codes[:2] for codes in _CODES.split(", ") for long in codes.split()[1:]}
 _TWO = frozenset(_SHORT.values())
+_CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 
 
 def normal(name: str) -> str:
@@ -39,6 +42,15 @@ def is_language(name: str) -> bool:
     return normal(name).partition("-")[0] in _TWO and all(
         part.isalnum() and len(part) <= 8 for part in normal(name).split("-")
     )
+
+
+def is_code(name: str) -> bool:
+    """Whether a name may be the code of a language: three letters, or two of ISO 639, and maybe subtags.
+
+    More languages have three letters than `is_language` knows, which must not take a word for a language.
+    """
+    code = normal(name)
+    return bool(_CODE.fullmatch(code)) and (len(code.partition("-")[0]) == 3 or is_language(code))
 
 
 def agreement(name: str, wanted: str) -> int:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from pathlib import Path
 
+from transduce.counts import counted
 from transduce.data.formats.gettext_units import Catalog, Entry, charset
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.sides import Wanted
@@ -89,7 +90,7 @@ def _entries(content: bytes, file: str) -> Iterator[tuple[bytes, bytes]]:
     order, minor = _kind(content, file)
     count, sources, translations, hashes, table = struct.unpack(f"{order}5I", content[8:_HEADER])
     if sources + 8 * count > len(content) or translations + 8 * count > len(content):
-        raise _damaged(file, f"it has no room for the {count:,} entries that it names")
+        raise _damaged(file, f"it has no room for the {counted(count, 'entry')} that it names")
     used = [(0, _HEADER), (sources, sources + 8 * count), (translations, translations + 8 * count)]
     if hashes:
         used.append((table, table + 4 * hashes))

@@ -21,15 +21,19 @@ from transduce.data.formats.tsv import read_tsv
 from transduce.data.formats.wmt_xml import read_wmt_xml
 from transduce.data.formats.xliff import read_xliff
 from transduce.data.formats.xml_file import root_of
-from transduce.data.streams import bare_name
+from transduce.data.streams import bare_name, is_empty, named
 from transduce.errors import DataError, UsageError
 
 Reader = Callable[[str | Path, Wanted, Tally, int], Iterator[Pair]]
 
 
 def _read_tsv(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) -> Iterator[Pair]:
-    """The first column as source, the second as target, whatever the languages."""
-    return read_tsv(path, corpus)
+    """The first column as source, the second as target, whatever the languages; others are told."""
+    for pair in read_tsv(path, corpus):
+        if pair.extra_columns:
+            tally.more_columns(named(path), pair.line)
+            pair = pair._replace(extra_columns=0)  # told once: training tells of those in ``data.tsv``
+        yield pair
 
 
 FORMATS: dict[str, tuple[tuple[str, ...], Reader]] = {
@@ -66,7 +70,7 @@ def format_of(path: str | Path) -> str:
         if suffix in suffixes:
             return name
     if suffix == ".xml":
-        root = root_of(path)
+        root = root_of(path) or next(iter(ROOTS))  # an empty file holds no pairs as any of them
         if root not in ROOTS:
             raise DataError(
                 f"{path}: is XML of <{root}>; known are {', '.join(f'<{name}>' for name in ROOTS)}"
@@ -80,14 +84,17 @@ def read_pair_file(
 ) -> Iterator[Pair]:
     """The pairs of one file; ``kind`` is its format where the name does not tell it, as with ``-``.
 
-    What is passed over and what is chosen by itself is for ``tally`` to tell. UsageError where the file is of
-    no known format.
+    What is passed over and what is chosen by itself is for ``tally`` to tell. A file of no bytes holds no
+    pairs in any format. UsageError where the file is of no known format.
     """
     name = kind or format_of(path)
     if name not in FORMATS:
         raise _unknown(path, name)
     if name in _FROM_DISK and (str(path) == "-" or bare_name(path) != Path(path).name):
         raise UsageError(f"{path}: {name} is read from the disk as it is; decompress it, or name a file")
+    if is_empty(path):
+        tally.leave_empty(named(path))
+        return iter(())
     return FORMATS[name][1](path, wanted, tally, corpus)
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from transduce.counts import counted
 from transduce.data.formats.columns import Columns
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.sides import Sides, Wanted
@@ -100,7 +101,8 @@ class _Rows:
         """Nothing; DataError where there should have been another number of rows."""
         if rows != self.row:
             raise DataError(
-                f"{self._file}: names {rows:,} rows but holds {self.row:,}; it is damaged: fetch it again"
+                f"{self._file}: names {counted(rows, 'row')} but holds {self.row:,}; it is damaged: fetch it "
+                "again"
             )
         self._finish()
 

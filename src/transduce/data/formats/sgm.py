@@ -9,12 +9,13 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from transduce.counts import counted
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.segments import Segments, matched
 from transduce.data.formats.sides import Sides, Wanted
 from transduce.data.formats.tally import Tally
 from transduce.data.lines import read_lines
-from transduce.data.streams import named
+from transduce.data.streams import is_empty, named
 from transduce.errors import DataError
 
 _TAG = re.compile(r"<(?:!--.*?--|[!?][^>]*|(/?)([A-Za-z][\w-]*)([^<>]*))>", re.DOTALL)
@@ -143,7 +144,9 @@ def read_sgm(path: str | Path, wanted: Wanted, tally: Tally, corpus: int = 0) ->
 
 def read_sgm_side(path: str | Path) -> tuple[list[str], list[tuple[str, str]]]:
     """The segments of a file of one side, and the document and number of each."""
+    if is_empty(path):
+        return [], []
     sets = read_sets(path)
     if len(sets) > 1:
-        raise DataError(f"{named(path)}: holds {len(sets)} sides; give it with --pairs")
+        raise DataError(f"{named(path)}: holds {counted(len(sets), 'side')}; give it with --pairs")
     return [text for text, _ in sets[0].texts.values()], list(sets[0].texts)

@@ -8,7 +8,7 @@ from itertools import permutations
 
 from transduce.data.formats.languages import agreement, normal
 from transduce.data.formats.tally import Tally
-from transduce.errors import DataError
+from transduce.errors import DataError, UsageError
 
 REMEDY = (
     "say which are meant with --source-language and --target-language "
@@ -23,10 +23,22 @@ class Wanted:
     source: str = ""
     target: str = ""
 
+    def __post_init__(self) -> None:
+        if self.both and normal(self.source) == normal(self.target):
+            raise UsageError(
+                f"source and target language are both {self.target!r}; name two languages (--source-language "
+                "and --target-language, data.source_language and data.target_language)"
+            )
+
     @property
     def both(self) -> bool:
         """Whether nothing is left for the file to tell."""
         return bool(self.source and self.target)
+
+    @property
+    def names(self) -> str:
+        """What was asked for, for messages."""
+        return " and ".join(repr(name) for name in (self.source, self.target) if name)
 
 
 class OtherLanguages(DataError):
@@ -64,10 +76,9 @@ class Sides:
         if self._ambiguous:
             raise DataError(f"{self._file}: holds more than two languages: {there}; {REMEDY}")
         if self._picked and not self._found and (wanted.source or wanted.target):
-            asked = " and ".join(repr(name) for name in (wanted.source, wanted.target) if name)
             raise OtherLanguages(
-                f"{self._file}: has no text in {asked} with its translation; its languages are: {there}; "
-                f"{REMEDY}"
+                f"{self._file}: has no text in {wanted.names} with its translation; its languages are: "
+                f"{there}; {REMEDY}"
             )
         if self._found and not wanted.both:
             source, target = (name or "not named" for name in self._tally.languages)

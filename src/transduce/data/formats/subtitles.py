@@ -14,7 +14,7 @@ from pathlib import Path
 from transduce.data.formats.pair import Pair
 from transduce.data.formats.tally import Tally
 from transduce.data.lines import read_lines
-from transduce.data.streams import bare_name, named
+from transduce.data.streams import bare_name, is_empty, named
 from transduce.errors import DataError
 
 SUFFIXES = (".srt", ".vtt")
@@ -44,7 +44,7 @@ def read_cues(path: str | Path) -> list[Cue]:
     """The texts of a file in order, each as one line without the tags; DataError names file and line."""
     file, blocks = named(path), _blocks(path)
     vtt = bare_name(path).endswith(".vtt")
-    if vtt:
+    if vtt and not is_empty(path):
         first = next(blocks, None)
         if first is None or not first[1][0].startswith("WEBVTT"):
             raise DataError(f"{file}:1: does not begin with WEBVTT; a file of WebVTT does")

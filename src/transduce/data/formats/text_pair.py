@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from transduce.counts import counted
 from transduce.data.formats.pair import Pair
 from transduce.data.lines import read_lines
 from transduce.errors import DataError
@@ -30,6 +31,6 @@ def read_text_pair(source_path: str | Path, target_path: str | Path, corpus: int
 def unequal(source_path: str | Path, sources: int, target_path: str | Path, targets: int) -> DataError:
     """The error that names two files and their different line counts."""
     return DataError(
-        f"{source_path} has {sources} lines but {target_path} has {targets}: they are not aligned; "
-        "line i of one must translate line i of the other"
+        f"{source_path} has {counted(sources, 'line')} but {target_path} has {targets}: they are not "
+        "aligned; line i of one must translate line i of the other"
     )

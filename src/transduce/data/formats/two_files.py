@@ -11,7 +11,7 @@ from transduce.data.formats.subtitles import SUFFIXES, read_cues, read_subtitle_
 from transduce.data.formats.tally import Tally
 from transduce.data.formats.text_pair import read_text_pair, unequal
 from transduce.data.lines import read_lines
-from transduce.data.streams import bare_name
+from transduce.data.streams import bare_name, is_empty, named
 from transduce.errors import DataError, UsageError
 
 _SGM = (".sgm", ".sgml", ".xml")
@@ -43,6 +43,9 @@ def read_two_files(
 ) -> Iterator[Pair]:
     """The pairs of two files: lines by their order, subtitles by time, segments of SGM by their numbers."""
     suffixes = [Path(bare_name(path)).suffix.lower() for path in (source_path, target_path)]
+    for path in (source_path, target_path):
+        if is_empty(path):
+            tally.leave_empty(named(path))
     if is_plain(source_path) and is_plain(target_path):
         return read_text_pair(source_path, target_path, corpus)
     if all(suffix in SUFFIXES for suffix in suffixes):

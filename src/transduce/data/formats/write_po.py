@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
 from transduce import __version__
@@ -18,10 +18,19 @@ _ESCAPES |= {"\f": "\\f", "\v": "\\v", "\0": "\\000"}
 _SPECIAL = re.compile("[" + re.escape("".join(_ESCAPES)) + "]")
 
 
+def with_source(pairs: Iterable[Pair], tally: Tally) -> Iterator[Pair]:
+    """The pairs that a catalog can hold; those without a source text are left out, which ``tally`` counts."""
+    for pair in pairs:
+        if pair.source:
+            yield pair
+        else:
+            tally.skip(pair.file, "without a source text, which a catalog cannot hold", pair.line)
+
+
 def write_po(pairs: Iterable[Pair], file: Sink, languages: Wanted, tally: Tally) -> None:
     """Nothing; an entry for each pair, with a number as its context where a source comes again.
 
-    A pair without a source text is left out, which ``tally`` counts: there the header of a catalog stands.
+    Each has a source text (see `with_source`): in its place the header of a catalog stands.
     """
     header = [
         "Content-Type: text/plain; charset=UTF-8",
@@ -35,9 +44,6 @@ def write_po(pairs: Iterable[Pair], file: Sink, languages: Wanted, tally: Tally)
     )
     seen: Counter[bytes] = Counter()
     for pair in pairs:
-        if not pair.source:
-            tally.skip(pair.file, "without a source text, which a catalog cannot hold", pair.line)
-            continue
         key = blake2b(pair.source.encode(), digest_size=12).digest()
         seen[key] += 1
         context = f'msgctxt "{seen[key]}"\n' if seen[key] > 1 else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,7 +11,7 @@ from transduce.data.formats.pair import Pair
 from transduce.data.formats.pair_file import FORMATS
 from transduce.data.formats.sides import Wanted
 from transduce.data.formats.tally import Tally
-from transduce.data.formats.write_po import write_po
+from transduce.data.formats.write_po import with_source, write_po
 from transduce.data.formats.write_tables import (
     line_bytes,
     plain,
@@ -41,13 +42,34 @@ TEXT = "text"
 
 
 def output_format(path: str | Path, kind: str = "") -> str:
-    """The format to write ``path`` in: ``kind``, or what the name tells, or two text files."""
+    """The format to write ``path`` in: ``kind``, or what its ending tells; without one, two text files.
+
+    UsageError for what cannot be written, for an ending that tells nothing, and for a folder.
+    """
     suffix = Path(bare_name(path)).suffix.lower()
     named = next((name for name, (suffixes, _) in FORMATS.items() if suffix in suffixes), "")
     wanted = kind or named or ("wmt-xml" if suffix == ".xml" else TEXT)
     if wanted not in (*WRITERS, TEXT):
         raise UsageError(f"{path}: {wanted} cannot be written; there are {TEXT}, {', '.join(WRITERS)}")
+    if wanted == TEXT:
+        _check_text_name(path, suffix, is_asked=bool(kind))
     return wanted
+
+
+def _check_text_name(path: str | Path, suffix: str, *, is_asked: bool) -> None:
+    if str(path) == "-":
+        formats = ", ".join(WRITERS)
+        raise UsageError(
+            f"standard output takes one file, not two of text; say its format with --to: {formats}"
+        )
+    if Path(path).is_dir() or str(path).endswith(("/", os.sep)):
+        raise UsageError(f"{path}: is a folder; name a file in it, such as {Path(path) / 'pairs.tsv'}")
+    if suffix and not is_asked:
+        endings = ", ".join(suffix for name in WRITERS for suffix in FORMATS[name][0])
+        raise UsageError(
+            f"{path}: the ending {suffix} tells no format that can be written; known are {endings}, .xml; "
+            f"say the format with --to, or --to {TEXT} for two text files that begin so"
+        )
 
 
 def text_names(path: str | Path, languages: Wanted) -> tuple[str, str]:
@@ -76,6 +98,8 @@ def write_pairs(
             yield pair
 
     wanted = output_format(path, kind)
+    if wanted == "po":
+        pairs = with_source(pairs, tally)
     if wanted == TEXT:
         with ExitStack() as stack:
             files = [stack.enter_context(open_output(name)) for name in text_names(path, languages)]

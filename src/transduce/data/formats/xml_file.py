@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Generic, NoReturn, TypeVar
 from xml.parsers import expat
 
-from transduce.data.streams import named, open_bytes
+from transduce.data.streams import is_empty, named, open_bytes
 from transduce.errors import DataError
 
 T = TypeVar("T")
@@ -143,7 +143,9 @@ class _Root(XmlReader[str]):
 
 
 def root_of(path: str | Path) -> str:
-    """The name of the outermost element; DataError where the file is no XML."""
+    """The name of the outermost element, "" of a file without bytes; DataError where the file is no XML."""
+    if is_empty(path):
+        return ""
     reader = _Root(path).read()
     try:
         return next(reader, "")
