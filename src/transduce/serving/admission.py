@@ -25,8 +25,13 @@ class Admission:
         self._keys = Keys(config.keys, lambda message: log("keys", level="warning", message=message))
         self._rates = Rates()
 
-    def admit(self, request: Request, api_key: str | None, texts: Sequence[str] = ()) -> Caller:
-        """Who asks. Raises `Refused` for a wrong key, for too much text, and for too many requests."""
+    def admit(
+        self, request: Request, api_key: str | None, texts: Sequence[str] = (), file: bytes = b""
+    ) -> Caller:
+        """Who asks. Raises `Refused` for a wrong key, for too much text, and for too many requests.
+
+        A file counts as so many characters as it has bytes, but for the limit of a single request.
+        """
         caller = self._caller(request, api_key)
         characters = sum(map(len, texts))
         told = request.state.told
@@ -34,7 +39,9 @@ class Admission:
             told["key"] = caller.key
         told["texts"], told["characters"] = len(texts), characters
         self._check(texts, characters)
-        self._rates.take(caller, characters)
+        if file:
+            told["bytes"] = len(file)
+        self._rates.take(caller, characters + len(file))
         self._metrics.characters.inc(characters)
         if self._config.log_text:
             told["text"] = list(texts)

@@ -18,6 +18,7 @@ _COUNTS = (
     "batch_tokens",
     "max_inspected",
     "documents",
+    "connections",
 )
 _SECONDS = ("timeout", "body_timeout", "header_timeout", "write_timeout", "keep_alive", "drain")
 _OR_NONE = (
@@ -68,6 +69,9 @@ class ServingConfig:
     """Documents that are translated at the same time; others wait."""
     keep_files: float = 600.0
     """Seconds for which a translated file can be fetched."""
+
+    connections: int = 2_048
+    """Connections that may be open at the same time."""
 
     timeout: float = 60.0
     """Seconds until a request that has no translation yet is given up."""

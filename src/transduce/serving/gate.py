@@ -83,7 +83,7 @@ class Gate:
         try:
             body = await self._body(scope, receive)
             async with asyncio.timeout(self._config.timeout):
-                await _while_there(self._app(scope, _replayed(body, receive), answer.send), receive)
+                await _while_there(self._app(scope, _replayed(body), answer.send), receive, answer)
         except Gone:
             answer.told["left"] = True
         except Refused as error:
@@ -138,7 +138,7 @@ class _Answer:
         self.id = secrets.token_hex(8)
         self.status: int | None = None
         self.told: dict[str, Any] = {}
-        self._ended = False
+        self.is_ended = False
 
     async def send(self, message: Message) -> None:
         """Nothing; raises `Gone` where the client does not take it."""
@@ -148,7 +148,7 @@ class _Answer:
             more = [pair for pair in PROTECTING if pair[0] not in own]
             message["headers"] = [*message["headers"], *more, (b"x-request-id", self.id.encode())]
         elif message["type"] == "http.response.body":
-            self._ended = not message.get("more_body", False)
+            self.is_ended = not message.get("more_body", False)
         try:
             async with asyncio.timeout(self._timeout):
                 await self._send(message)
@@ -158,7 +158,7 @@ class _Answer:
     async def refuse(self, error: Refused) -> None:
         """Nothing; the error was sent, without its end, if nothing was sent before it."""
         if self.status is not None:
-            self._ended = True  # what was begun breaks off: the client sees that it is not whole
+            self.is_ended = True  # what was begun breaks off: the client sees that it is not whole
             return
         body = error_body(error)
         headers = [
@@ -172,7 +172,7 @@ class _Answer:
 
     async def end(self) -> None:
         """Nothing; the answer is complete."""
-        if not self._ended:
+        if not self.is_ended:
             await self.send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -197,19 +197,28 @@ def _path(scope: Message) -> str:
     return str(getattr(route, "path", "other"))
 
 
-async def _while_there(work: Awaitable[None], receive: Receive) -> None:
-    """Nothing; the work is done, or ended because the client has left."""
-    task = asyncio.ensure_future(work)
+async def _while_there(work: Awaitable[None], receive: Receive, answer: _Answer) -> None:
+    """Nothing; the work is done. It is cancelled, and `Gone` raised, where the client leaves before that."""
+    task = asyncio.current_task()
+    assert task is not None
+    is_left = False
+
+    def leave(_: object) -> None:
+        nonlocal is_left
+        if not answer.is_ended and not leaving.cancelled():
+            is_left = True
+            task.cancel()
+
     leaving = asyncio.ensure_future(_disconnected(receive))
+    leaving.add_done_callback(leave)
     try:
-        await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
-        if not task.done():
-            raise Gone
-        task.result()
+        await work
+    except asyncio.CancelledError:
+        if is_left and not task.uncancel():
+            raise Gone from None
+        raise
     finally:
-        for one in (task, leaving):
-            one.cancel()
-        await asyncio.gather(task, leaving, return_exceptions=True)
+        leaving.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:
@@ -217,7 +226,7 @@ async def _disconnected(receive: Receive) -> None:
         pass
 
 
-def _replayed(body: bytes, receive: Receive) -> Receive:
+def _replayed(body: bytes) -> Receive:
     """What gives the body once, and then nothing more."""
     given = False
 

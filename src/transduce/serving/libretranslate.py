@@ -61,7 +61,7 @@ class LibreTranslate:
         best = [one for at, one in enumerate(found) if at == 0 or one[1] >= 0.05]
         return JSONResponse([{"confidence": round(100 * p, 1), "language": code} for code, p in best])
 
-    def languages(self) -> Any:
+    async def languages(self) -> Any:
         """The languages, each with those that it can be translated into."""
         return [
             {"code": code, "name": language_name(code), "targets": self._service.models.targets(code)}
@@ -71,7 +71,7 @@ class LibreTranslate:
     async def translate_file(self, request: Request) -> Response:
         """A document translated; the answer says where it can be fetched."""
         asked, file = await read_parameters(request)
-        self._admission.admit(request, asked.api_key)
+        self._admission.admit(request, asked.api_key, file=file.content if file else b"")
         if file is None or not file.name:
             raise Refused(400, "Invalid request: missing file parameter")
         asked.need("source", "target")
@@ -80,7 +80,7 @@ class LibreTranslate:
         url = request.url_for("download_file", key=self._files.keep(name, new))
         return JSONResponse({"translatedFileUrl": str(url)})
 
-    def download_file(self, key: str) -> Response:
+    async def download_file(self, key: str) -> Response:
         """A translated file."""
         kept = self._files.get(key)
         if kept is None:
@@ -88,7 +88,7 @@ class LibreTranslate:
         headers = {"content-disposition": f'attachment; filename="{kept.name}"'}
         return Response(kept.content, media_type="application/octet-stream", headers=headers)
 
-    def settings(self) -> Any:
+    async def settings(self) -> Any:
         """What a page needs to know."""
         codes = self._service.models.sources()
         target = self._service.models.targets(codes[0])[0]

@@ -1,4 +1,4 @@
-"""HTTP as the server speaks it: a client that does not even send its headers is not waited for."""
+"""HTTP as the server speaks it: clients that do not send or do not take what is due are not waited for."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from transduce.serving.refusals import Refused
 
 
 class Protocol(HttpToolsProtocol):
-    """A connection. ``header_timeout`` is set by a subclass for one server."""
+    """A connection. How long is waited, and for how many, is set by a subclass for one server."""
 
     header_timeout = 10.0
+    write_timeout = 20.0
+    most = 2_048
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: Any) -> None:
         """Nothing; the first headers are waited for."""
         super().connection_made(transport)
-        self._wait()
+        if len(self.connections) > self.most:
+            self._refuse(Refused(503, "too many connections"), b"503 Service Unavailable")
+        else:
+            self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing; nothing is waited for any more."""
@@ -36,6 +41,21 @@ class Protocol(HttpToolsProtocol):
         """Nothing; the request begins."""
         self._no_longer()
         super().on_headers_complete()
+
+    def on_response_complete(self) -> None:
+        """Nothing; an answer that the client does not take is not kept for long."""
+        super().on_response_complete()
+        self._watch()
+
+    def _watch(self) -> None:
+        if left := self.transport.get_write_buffer_size():
+            self.loop.call_later(self.write_timeout, self._is_taken, left)
+
+    def _is_taken(self, before: int) -> None:
+        if self.transport.get_write_buffer_size() >= before:
+            self.transport.abort()
+        else:
+            self._watch()
 
     def send_400_response(self, msg: str) -> None:
         """Nothing; what is no HTTP was answered in the way of every other mistake."""

@@ -95,7 +95,9 @@ class TranslationServer:
 
     def _settings(self, app: Any) -> uvicorn.Config:
         config = self.config
-        protocol = type("ServerProtocol", (Protocol,), {"header_timeout": config.header_timeout})
+        names = ("header_timeout", "write_timeout")
+        values = {"most": config.connections, **{name: getattr(config, name) for name in names}}
+        protocol = type("ServerProtocol", (Protocol,), values)
         logger = logging.getLogger("uvicorn.error")
         logger.handlers, logger.propagate = [Handler(self.log)], False
         logger.setLevel(logging.WARNING)
@@ -195,6 +197,7 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def serve(specs: Sequence[str], config: ServingConfig, **how: Any) -> int:
     """The exit code of a server of these models, once it has ended; ``how`` is that of `Translator.load`."""
+    _open_more_files()
     server = TranslationServer(specs, config, partial(Translator.load, **how))
     print(f"transduce: serving at {server.address}", file=sys.stderr)
     code = server.run()
@@ -202,3 +205,13 @@ def serve(specs: Sequence[str], config: ServingConfig, **how: Any) -> int:
         sys.stderr.flush()
         os._exit(code)
     return code
+
+
+def _open_more_files() -> None:
+    """Nothing; as many connections may be open as the system allows this process."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

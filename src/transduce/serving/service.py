@@ -137,12 +137,9 @@ class Service:
 
     async def html(self, texts: Sequence[str], legs: Sequence[Leg], wanted: Wanted) -> list[str]:
         """Each text of HTML with what is between its tags translated."""
-        return [
-            (await self._document(f"{_UTF_8}{text}".encode(), "html", legs, wanted, "q")).content.decode()[
-                len(_UTF_8) :
-            ]
-            for text in texts
-        ]
+        pages = [f"{_UTF_8}{text}".encode() for text in texts]
+        found = await asyncio.gather(*(self._document(page, "html", legs, wanted, "q") for page in pages))
+        return [one.content.decode()[len(_UTF_8) :] for one in found]
 
     async def document(
         self, content: bytes, format: str, legs: Sequence[Leg], name: str

@@ -120,7 +120,7 @@ class OwnApi:
     async def translate_file(self, request: Request) -> Response:
         """A document translated; the answer is the document."""
         asked, file = await read_parameters(request)
-        self._admission.admit(request, asked.api_key)
+        self._admission.admit(request, asked.api_key, file=file.content if file else b"")
         asked.need("target")
         if file is None or not file.name:
             raise Refused(400, "Invalid request: missing file parameter")
@@ -129,7 +129,7 @@ class OwnApi:
         headers = {"content-disposition": f'attachment; filename="{safe_name(name)}"'}
         return Response(new, media_type="application/octet-stream", headers=headers)
 
-    def languages(self) -> Any:
+    async def languages(self) -> Any:
         """The languages to translate from, and into which each goes, by way of which others."""
         return [
             {
@@ -147,11 +147,11 @@ class OwnApi:
             for code in self._service.models.sources()
         ]
 
-    def models(self) -> Any:
+    async def models(self) -> Any:
         """The models, and what keeps the newest state of a folder from being served, if anything does."""
         return [_model(served) for served in self._service.models.served]
 
-    def limits(self) -> Any:
+    async def limits(self) -> Any:
         """How much may be asked for at once and a minute, by whoever has no key with other limits."""
         return self._config.limits()
 
