@@ -49,7 +49,7 @@ class Running:
     def events(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.lines]
 
-    def connection(self, timeout: float = 30) -> http.client.HTTPConnection:
+    def connection(self, timeout: float = 240) -> http.client.HTTPConnection:
         return http.client.HTTPConnection(self.host, self.port, timeout=timeout)
 
     def call(
@@ -61,7 +61,7 @@ class Running:
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         method: str = "",
-        timeout: float = 30,
+        timeout: float = 240,
     ) -> Answer:
         sent = dict(headers or {})
         if json_body is not None:
@@ -103,7 +103,7 @@ class Running:
         return found
 
 
-def wait_until(is_so: Any, seconds: float = 20) -> None:
+def wait_until(is_so: Any, seconds: float = 120) -> None:
     """Nothing; fails where it is not so within that time."""
     end = time.monotonic() + seconds
     while not is_so():
@@ -117,7 +117,7 @@ def running(
 ) -> Iterator[Running]:
     """A server of these models on a free port; ``load`` makes other translators of the folders."""
     lines: list[str] = []
-    config = ServingConfig(**{"port": 0, "reload": 0.0, **settings})
+    config = ServingConfig(**{"port": 0, "reload": 0.0, "timeout": 240.0, **settings})
     load = load or partial(Translator.load, device="cpu", engine="torch")
     server = TranslationServer(specs, config, load, Log(lines.append))
     thread = threading.Thread(target=server.run)
@@ -127,5 +127,5 @@ def running(
         yield Running(server, lines)
     finally:
         server.stop()
-        thread.join(30)
+        thread.join(120)
         assert not thread.is_alive()

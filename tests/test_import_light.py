@@ -9,6 +9,8 @@ COMMANDS = (
     "train",
     "runs",
     "translate",
+    "serve",
+    "keys",
     "evaluate",
     "score",
     "rerank",

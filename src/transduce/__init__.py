@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from transduce.interchange.verification import verify as verify
     from transduce.model.config import ModelConfig as ModelConfig
     from transduce.model.transformer import Transformer as Transformer
+    from transduce.serving.config import ServingConfig as ServingConfig
+    from transduce.serving.run import TranslationServer as TranslationServer
     from transduce.training.averaging import average_folders as average_folders
     from transduce.training.curves import draw_curves as draw_curves
     from transduce.training.curves import plot_curves as plot_curves
@@ -62,9 +64,11 @@ _HOMES = {
     "Glossary": "transduce.decoding.glossary",
     "ModelConfig": "transduce.model.config",
     "PairScorer": "transduce.decoding.pair_scores",
+    "ServingConfig": "transduce.serving.config",
     "Transformer": "transduce.model.transformer",
     "Term": "transduce.decoding.terms",
     "TransduceError": "transduce.errors",
+    "TranslationServer": "transduce.serving.run",
     "Translator": "transduce.decoding.translator",
     "Weights": "transduce.decoding.reranking",
     "back_translate": "transduce.decoding.synthetic",
@@ -105,9 +109,11 @@ __all__ = [
     "Glossary",
     "ModelConfig",
     "PairScorer",
+    "ServingConfig",
     "Term",
     "TransduceError",
     "Transformer",
+    "TranslationServer",
     "Translator",
     "Weights",
     "__version__",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import tomllib
 import types
 import typing
@@ -78,7 +79,7 @@ def build(cls: type[T], values: Mapping[str, Any], section: str) -> T:
 
 def checked(cls: type[Any], values: Mapping[str, Any], section: str) -> Settings:
     """The values, converted to their fields' types; raises ConfigError for unknown names and wrong types."""
-    hints = typing.get_type_hints(cls)
+    hints = _hints(cls)  # type: ignore[arg-type]  # a class is hashable, whatever its objects are
     names = {field.name for field in dataclasses.fields(cls)}
     result = {}
     for name, value in values.items():
@@ -86,6 +87,12 @@ def checked(cls: type[Any], values: Mapping[str, Any], section: str) -> Settings
             raise unknown_name(f"{section}.{name}", (f"{section}.{n}" for n in names), "setting")
         result[name] = _converted(value, hints[name], f"{section}.{name}")
     return result
+
+
+@functools.cache
+def _hints(cls: type[Any]) -> dict[str, Any]:
+    """The types of the fields; kept, as working them out takes as long as a translated word."""
+    return typing.get_type_hints(cls)
 
 
 def _converted(value: Any, hint: Any, name: str) -> Any:

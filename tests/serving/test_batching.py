@@ -116,12 +116,20 @@ def test_concurrent_clients_get_what_the_translator_alone_gives(folder: Path, tr
     texts = sentences(2 * clients, seed=9, words=(1, 3))
     beams = [1, 2]
     expected = {
-        beam: translator.translate_detailed(texts, beam=beam, confidence=True, **AS_SERVED) for beam in beams
+        beam: translator.translate_detailed(texts, beam=beam, max_extra=5, confidence=True, **AS_SERVED)
+        for beam in beams
     }
 
     def ask(client: int) -> list[Any]:
         own = texts[2 * client : 2 * client + 2]
-        asked = {"text": own, "source": "en", "target": "de", "beam": beams[client % 2], "confidence": True}
+        asked = {
+            "text": own,
+            "source": "en",
+            "target": "de",
+            "beam": beams[client % 2],
+            "confidence": True,
+            "max_extra": 5,
+        }
         answer = found.call("/v1/translate", asked, timeout=120)
         assert answer.status == 200, answer.body
         return [line for one in answer.json["translations"] for line in one["lines"]]

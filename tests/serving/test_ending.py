@@ -86,9 +86,7 @@ def test_sigterm_under_load(process: tuple[subprocess.Popen[bytes], Path]) -> No
 
 def test_a_server_that_is_told_to_stop_says_that_it_is_not_ready() -> None:
     with running(["en-de=echo"], lambda _: Echo()) as server:
-        connection = server.connection()
-        connection.request("GET", "/health/ready")
-        assert connection.getresponse().read() == b'{"status":"ok","warnings":[]}'
+        assert server.call("/health/ready").json == {"status": "ok", "warnings": []}
         assert server.call("/metrics").body.decode().count("\ntransduce_ready 1.0") == 1
         state = server.server._state
         server.server._http.should_exit = True

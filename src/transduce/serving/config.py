@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -106,11 +106,6 @@ class ServingConfig:
     def _check(self, name: str, right: bool, expected: str) -> None:
         if not right:
             raise UsageError(f"{name} is {getattr(self, name)}; it must be {expected}")
-
-    @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """The names of all settings."""
-        return tuple(field.name for field in fields(cls))
 
     def limits(self) -> dict[str, Any]:
         """What a client may want to know before it asks."""

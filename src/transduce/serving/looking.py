@@ -90,13 +90,18 @@ def words_of(leg: Leg, text: str, prefix: str, count: int, options: dict[str, An
     found = leg.model.translator.alternatives(text, prefix, count=count, **options)
     return [
         {
-            "word": one.word,
+            "word": _whole(one.word),
             "probability": one.probability,
             "text": one.completion.text,
             "score": one.completion.score,
         }
         for one in found
     ]
+
+
+def _whole(word: str) -> str:
+    """The word with U+FFFD for the bytes of a character that is not complete."""
+    return word.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def checked(leg: Leg, text: str, most: int) -> str:

@@ -199,7 +199,8 @@ def serve(specs: Sequence[str], config: ServingConfig, **how: Any) -> int:
     """The exit code of a server of these models, once it has ended; ``how`` is that of `Translator.load`."""
     _open_more_files()
     server = TranslationServer(specs, config, partial(Translator.load, **how))
-    print(f"transduce: serving at {server.address}", file=sys.stderr)
+    if sys.stderr.isatty():  # elsewhere the log is what is read
+        print(f"transduce: serving at {server.address}", file=sys.stderr)
     code = server.run()
     if server.is_stuck:  # native code that cannot be interrupted would crash where Python takes its leave
         sys.stderr.flush()

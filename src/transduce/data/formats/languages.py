@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 # ISO 639: each code of two letters, and those of three letters that mean the same.
@@ -31,6 +32,7 @@ _TWO = frozenset(_SHORT.values())
 _CODE = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 
 
+@functools.lru_cache(4_096)
 def normal(name: str) -> str:
     """The name in lower case with hyphens, and a code of two letters where there is one: ``de-at``."""
     parts = name.strip().partition(".")[0].lower().replace("_", "-").replace("@", "-").split("-")
