@@ -30,7 +30,7 @@ from transduce.serving.protocol import Protocol
 from transduce.serving.service import Service
 from transduce.serving.worker import Pace, Supervisor, Worker
 
-_LAST = 1.5
+LAST = 1.5
 """Seconds that the worker has, after the last request, to come to the end of what it computes."""
 
 
@@ -80,7 +80,7 @@ class TranslationServer:
             begin = self._http.told_at or begin
             self._watch.stop()
             self._supervisor.stop()
-            self.is_stuck = not self.worker.stop(_LAST)
+            self.is_stuck = not self.worker.stop(LAST)
             self.log("ended", seconds=round(time.monotonic() - begin, 2), worker=not self.is_stuck)
         return int(self._gave_up)
 
