@@ -165,6 +165,8 @@ def _run_all(document: Path, folder: Path, shell: dict[str, str], server: Path, 
             (folder / name[1]).write_text(code, encoding="utf-8")
         elif language == "json":
             json.loads(code)
+        elif language == "js":
+            assert code.startswith("// translate-lines"), "interchange/test_javascript.py runs no other"
         else:
             assert not language, f"{document.name}: a block in {language!r} that nothing runs"
 
