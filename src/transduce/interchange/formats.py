@@ -18,9 +18,14 @@ from transduce.interchange.format import Format, Opened, Reader
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "safetensors": ("transduce.interchange.native:Safetensors", ()),
     "onnx": ("transduce.interchange.onnx_format:Onnx", ("onnx", "onnxruntime")),
+    "huggingface": ("transduce.interchange.huggingface:HuggingFace", ("transformers",)),
+    "marian": ("transduce.interchange.marian:Marian", ("yaml", "ctranslate2")),
 }
 # What models are read from: name -> module and function (a `Reader`), and the packages that it needs.
-ORIGINS: dict[str, tuple[str, tuple[str, ...]]] = {}
+ORIGINS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "huggingface": ("transduce.interchange.huggingface_import:read_huggingface", ()),
+    "marian": ("transduce.interchange.marian_import:read_marian", ("yaml",)),
+}
 _INSTALL = "install it with `pip install 'transduce[export]'`"
 
 
