@@ -14,8 +14,6 @@ from transduce.serving.logs import Log
 from transduce.serving.metrics import Metrics
 from transduce.serving.refusals import Refused
 
-_SURROGATES = range(0xD800, 0xE000)
-
 
 class Admission:
     """Lets requests in or refuses them."""
@@ -78,8 +76,3 @@ class Admission:
                 f"Invalid request: request ({characters:,} characters) exceeds text limit "
                 f"({config.max_characters:,})",
             )
-        for text in texts:
-            if any(ord(character) in _SURROGATES for character in text):
-                raise Refused(
-                    400, "Invalid request: a text holds half of a surrogate pair, which is no character"
-                )
