@@ -99,7 +99,7 @@ def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The tensors and settings in model.npz; no pickle in it is opened."""
     try:
         with np.load(path, allow_pickle=False) as stored:
-            said = yaml.safe_load(stored[SETTINGS].tobytes().rstrip(b"\0"))
+            said = yaml.safe_load(settings_text(stored[SETTINGS]))
             names = [name for name in stored.files if not name.startswith("special:")]
             tensors = {name: as_matrix(stored[name]) for name in names}
     except (OSError, KeyError, ValueError, zipfile.BadZipFile, yaml.YAMLError) as error:
@@ -107,6 +107,12 @@ def read_model(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     if not isinstance(said, dict):
         raise BundleError(f"{path}: holds no settings")
     return tensors, said
+
+
+def settings_text(stored: Any) -> bytes:
+    """The YAML among the tensors: it ends at the first zero, whatever the array is filled up with."""
+    text: bytes = stored.tobytes().partition(b"\0")[0]
+    return text
 
 
 def _vocabulary(path: Path, files: list[Path]) -> Vocabulary:

@@ -14,7 +14,8 @@ from torch import Tensor
 from transduce.data.tokenizer import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transduce.decoding.pairs import Ids
 from transduce.interchange.huggingface_import import Folder
-from transduce.interchange.marian_import import decoder_of, read_folder
+from transduce.interchange.marian_import import decoder_of, read_folder, settings_text
+from transduce.interchange.marian_layout import SETTINGS
 from transduce.interchange.marian_vocabulary import listing_text
 from transduce.interchange.vocabulary import NEVER
 from transduce.model.positional_encoding import t2t_sinusoids
@@ -78,7 +79,9 @@ def _converted(tensors: dict[str, Any], folder: Folder) -> Any:
     table = t2t_sinusoids(_POSITIONS, folder.config.d_model).float().numpy()
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
-        np.savez(base / "model.npz", **{**tensors, "decoder_ff_logit_out_b": bias, "Wpos": table})
+        text = np.frombuffer(settings_text(tensors[SETTINGS]) + b"\0", np.int8)
+        own = {**tensors, SETTINGS: text, "decoder_ff_logit_out_b": bias, "Wpos": table}
+        np.savez(base / "model.npz", **own)
         files = []
         for side, rows in (("source", vocabulary.source), ("target", vocabulary.target)):
             count = max(rows) + 1
