@@ -19,6 +19,7 @@ from transduce.serving.gate import App, Gate
 from transduce.serving.libretranslate import LibreTranslate
 from transduce.serving.logs import Log
 from transduce.serving.metrics import CONTENT_TYPE, Metrics
+from transduce.serving.page import Page
 from transduce.serving.parameters import explained_all
 from transduce.serving.refusals import Refused, status_of
 from transduce.serving.service import Service
@@ -44,6 +45,7 @@ def build_app(service: Service, config: ServingConfig, log: Log, metrics: Metric
     admission = Admission(config, log, metrics)
     app.include_router(LibreTranslate(service, admission, config).router())
     app.include_router(OwnApi(service, admission, config).router())
+    app.include_router(Page().router())
 
     @app.get("/health", tags=["health"])
     @app.get("/health/live", tags=["health"])

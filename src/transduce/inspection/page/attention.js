@@ -1,5 +1,7 @@
 // Attention of one sentence pair: choose a layer and a head, point at a token to see where it looks.
-// showAttention(root, data): data[kind] = {layers, heads, rows, columns, weights}, see page_data in Python.
+// showAttention(root, data, state): data[kind] = {layers, heads, rows, columns, weights}; the weights are lists,
+// weights[layer][head][row][column], or packed as page_data in Python does it. `state` is what an earlier call gave
+// back: what was chosen there stays chosen.
 
 const KINDS = [
   ["encoder", "source looks at source"],
@@ -10,6 +12,8 @@ const SVG = "http://www.w3.org/2000/svg";
 const ROW = 22;
 
 function unpacked(kind, part) {
+  if (Array.isArray(part.weights))
+    return { ...part, weight: (layer, head, row, column) => part.weights[layer][head][row][column] };
   const text = atob(part.weights);
   const steps = Uint8Array.from(text, (c) => c.charCodeAt(0));
   const rows = part.rows.length, columns = part.columns.length, causal = kind === "decoder";
@@ -42,9 +46,9 @@ function drawn(name, attributes = {}, text = null) {
 
 const shown = (label) => label.replaceAll("\u2581", "\u00b7");
 
-export function showAttention(root, data) {
+export function showAttention(root, data, earlier = {}) {
   const parts = Object.fromEntries(KINDS.map(([kind]) => [kind, unpacked(kind, data[kind])]));
-  const state = { kind: "cross", layer: data.cross.layers - 1, head: 0, side: "row", token: 0, held: false };
+  const state = { kind: "cross", layer: data.cross.layers - 1, head: 0, side: "row", token: 0, held: false, ...earlier };
   const view = {
     kind: element("select", { "aria-label": "Which attention" }),
     layer: element("select", { "aria-label": "Layer" }),
@@ -177,4 +181,5 @@ export function showAttention(root, data) {
   view.head.addEventListener("change", () => { state.head = Number(view.head.value); draw(); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
   draw();
+  return state;
 }
