@@ -145,7 +145,7 @@ export function showAttention(root, data, earlier = {}) {
   function drawOverview() {
     const part = chosen(), scale = Math.max(1, Math.floor(84 / Math.max(part.rows.length, part.columns.length)));
     const table = element("table");
-    table.append(element("tr", {}, element("th"),
+    table.append(element("tr", {}, element("td"),
       ...Array.from({ length: part.heads }, (_, head) => element("th", { scope: "col" }, `${head + 1}`))));
     for (let layer = 0; layer < part.layers; layer++) {
       const row = element("tr", {}, element("th", { scope: "row" }, `layer ${layer + 1}`));

@@ -124,7 +124,7 @@ export class Output {
     this.menu = element("ul", { class: "choices", role: "listbox", tabindex: "-1", "aria-label": "Other words" },
       element("li", { role: "option", "aria-disabled": "true" }, "…"));
     button.setAttribute("aria-expanded", "true");
-    document.body.append(this.menu);
+    document.querySelector("main").append(this.menu);
     this.place();
     this.menu.focus();
     const menu = this.menu, before = line.outputs[0].text.slice(sentence.begin, place);
