@@ -160,11 +160,17 @@ def in_parallel(
     work: Callable[[Batch], Result], batches: Sequence[Batch], workers: int
 ) -> Iterator[tuple[Batch, Result]]:
     """Each batch with what ``work`` makes of it, as they come, by so many threads of one core each."""
-    workers = min(workers, len(batches))
     if workers <= 1:
         yield from ((batch, work(batch)) for batch in batches)
         return
-    threads = torch.get_num_threads()
+    workers, threads = min(workers, len(batches)), torch.get_num_threads()
+    if workers <= 1:
+        torch.set_num_threads(1)
+        try:
+            yield from ((batch, work(batch)) for batch in batches)
+        finally:
+            torch.set_num_threads(threads)
+        return
     pool = ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,))
     try:
         futures = {pool.submit(work, batch): batch for batch in batches}

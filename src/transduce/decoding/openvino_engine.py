@@ -108,8 +108,6 @@ class OpenVinoEngine:
     def __init__(self, model: Transformer, *, precision: str, workers: int, forbidden: Sequence[int]) -> None:
         self._graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
         self._options = {
-            "INFERENCE_NUM_THREADS": workers,
-            "NUM_STREAMS": workers,
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
             "KV_CACHE_PRECISION": "bf16" if precision == "bf16" else "f32",
             "ENABLE_CPU_PINNING": False,
@@ -118,11 +116,10 @@ class OpenVinoEngine:
             self._options["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
         self._core = openvino.Core()
         self.workers, self._model = workers, model
-        self._encoder = self._compiled(self._graphs.encoder())
-        # The decoder over the whole vocabulary, and, once it is asked for, the one over a choice of it.
-        self._decoders = {False: self._compiled(self._graphs.decoder())}
         self._once = Lock()
-        self._idle: dict[bool, deque[tuple[Any, Any]]] = {False: deque(), True: deque()}
+        self._compiled: dict[tuple[str, bool], Any] = {}
+        self._idle: dict[bool, deque[tuple[tuple[Any, Any], bool]]] = {False: deque(), True: deque()}
+        self._session(choosing=False)  # what cannot be compiled is said at once
         self._targets: dict[int, _Places] = {}
 
     def start(self, source: Int[Tensor, "sentences source"], choice: Choice | None = None) -> RuntimeState:
@@ -150,24 +147,44 @@ class OpenVinoEngine:
         """The output matrix, of which a choice takes rows; made when the first choice asks for it."""
         return torch.from_numpy(self._graphs.rounded_output_matrix())
 
-    def _compiled(self, graph: Any) -> Any:
-        return self._core.compile_model(graph, "CPU", self._options)
-
     def _session(self, *, choosing: bool) -> _Session:
         """Two requests that nobody else uses until the session is forgotten."""
         idle = self._idle[choosing]
         try:
-            encoder, decoder = idle.pop()
+            pair, alone = idle.pop()
         except IndexError:
-            with self._once:
-                if choosing not in self._decoders:
-                    self._decoders[choosing] = self._compiled(self._graphs.decoder(choosing=choosing))
-            encoder = self._encoder.create_infer_request()
-            decoder = self._decoders[choosing].create_infer_request()
-        session = _Session(encoder, decoder)
-        weakref.finalize(session, idle.append, (encoder, decoder))
-        decoder.reset_state()
+            pair, alone = self._requests(choosing=choosing)
+        session = _Session(*pair)
+        # Those that compute where they are asked come first.
+        weakref.finalize(session, idle.append if alone else idle.appendleft, (pair, alone))
+        session.decoder.reset_state()
         return session
+
+    def _requests(self, *, choosing: bool) -> tuple[tuple[Any, Any], bool]:
+        """Requests for the encoder and a decoder, and whether they are the first for it.
+
+        The first compute in the thread that asks: to hand a step to another core and back takes longer than
+        the step of a small model. The others share a second copy, in which as many as there are workers
+        besides the first can compute at once.
+        """
+        decoder = "choosing" if choosing else "decoder"
+        with self._once:
+            alone = (decoder, True) not in self._compiled
+            models = [self._model_of(graph, alone=alone) for graph in ("encoder", decoder)]
+        encoder, other = (model.create_infer_request() for model in models)
+        return (encoder, other), alone
+
+    def _model_of(self, graph: str, *, alone: bool) -> Any:
+        if (graph, alone) not in self._compiled:
+            streams = 1 if alone else max(1, self.workers - 1)
+            built = (
+                self._graphs.encoder()
+                if graph == "encoder"
+                else self._graphs.decoder(choosing=graph == "choosing")
+            )
+            options = {**self._options, "INFERENCE_NUM_THREADS": streams, "NUM_STREAMS": streams}
+            self._compiled[graph, alone] = self._core.compile_model(built, "CPU", options)
+        return self._compiled[graph, alone]
 
     def step(self, tokens: Int[Tensor, " rows"], state: RuntimeState) -> tuple[Scored, RuntimeState]:
         """What may follow each of ``tokens``, and the state after them."""
