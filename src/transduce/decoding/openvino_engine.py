@@ -107,7 +107,7 @@ class OpenVinoEngine:
 
     def __init__(self, model: Transformer, *, precision: str, workers: int, forbidden: Sequence[int]) -> None:
         self._graphs = Graphs(model, weights="int8" if precision == "int8" else "fp32", forbidden=forbidden)
-        self._options = {
+        self._options: dict[str, str | bool | int] = {
             "INFERENCE_PRECISION_HINT": "bf16" if precision == "bf16" else "f32",
             "KV_CACHE_PRECISION": "bf16" if precision == "bf16" else "f32",
             "ENABLE_CPU_PINNING": False,

@@ -86,9 +86,9 @@ def _converted(tensors: dict[str, Any], folder: Folder) -> Any:
         for side, rows in (("source", vocabulary.source), ("target", vocabulary.target)):
             count = max(rows) + 1
             symbols = {vocabulary.target[EOS_ID]: "</s>", vocabulary.target[UNK_ID]: "<unk>"}
-            text = listing_text([symbols.get(index, _name(index)) for index in range(count)])
+            listed = listing_text([symbols.get(index, _name(index)) for index in range(count)])
             files.append(base / f"{side}.yml")
-            files[-1].write_text(text)
+            files[-1].write_text(listed)
         converter = ctranslate2.converters.MarianConverter(str(base / "model.npz"), list(map(str, files)))
         converter.convert(str(base / "converted"))
         return ctranslate2.Translator(str(base / "converted"), device="cpu", compute_type="float32")
