@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import torch
-
-from transduce.bundle import Bundle, load_bundle
+from transduce.bundle import load_bundle
+from transduce.decoding.ctranslate2_model import write_model
 from transduce.decoding.translator import Translator
-from transduce.model.transformer import Transformer
+from transduce.interchange.ctranslate2_format import forbidden_ids
 
 # Lines, beam, and the exact number of tokens of every output (None: the model's own choice) -> translations.
 Translate = Callable[[list[str], int, int | None], list[str]]
@@ -45,7 +43,7 @@ def ctranslate2(compute: str, *, one_each: bool) -> Maker:
         bundle = load_bundle(folder)
         converted = work / "ctranslate2"
         if not converted.exists():
-            convert(bundle, converted)
+            write_model(bundle, converted, precision="float32", forbidden=forbidden_ids(bundle))
         inter, intra = (threads, 1) if one_each else (1, threads)
         translator = peer.Translator(
             str(converted), device="cpu", compute_type=compute, inter_threads=inter, intra_threads=intra
@@ -64,85 +62,6 @@ def ctranslate2(compute: str, *, one_each: bool) -> Maker:
         return translate
 
     return make
-
-
-def convert(bundle: Bundle, folder: Path) -> None:
-    """Nothing; ``folder`` holds the model for CTranslate2, in float32."""
-    from ctranslate2.specs import common_spec, transformer_spec
-
-    model, config = bundle.model, bundle.model.config
-    values = {name: tensor.detach().float().numpy() for name, tensor in model.state_dict().items()}
-    rotary = {"rotary_dim": config.d_k, "rotary_interleave": True} if config.positions == "rotary" else {}
-    shared: dict[str, Any] = {
-        "pre_norm": config.norm == "pre",
-        "activation": common_spec.Activation.RELU,
-        **rotary,
-    }
-    spec = transformer_spec.TransformerSpec(
-        transformer_spec.TransformerEncoderSpec(config.encoder_layers, config.heads, **shared),
-        transformer_spec.TransformerDecoderSpec(config.decoder_layers, config.heads, **shared),
-    )
-    for side, stack, layers in (
-        (spec.encoder, "encoder", config.encoder_layers),
-        (spec.decoder, "decoder", config.decoder_layers),
-    ):
-        side.scale_embeddings = True
-        if config.positions != "rotary":
-            side.position_encodings.encodings = _positions(model)
-        for i in range(layers):
-            _layer(side.layer[i], values, f"{stack}.layers.{i}")
-        if config.norm == "pre":
-            _norm(side.layer_norm, values, f"{stack}.norm")
-    table = values["embeddings.target"]
-    spec.encoder.embeddings[0].weight = values.get("embeddings.own_source", table)
-    target = table.copy()
-    if config.decoder_start == "zero":
-        target[config.pad_id] = 0
-    spec.decoder.embeddings.weight = target
-    _linear(spec.decoder.projection, values.get("embeddings.own_output", table))
-    pieces = [bundle.tokenizer.piece(i) for i in range(bundle.tokenizer.vocabulary)]
-    spec.register_source_vocabulary(pieces)
-    spec.register_target_vocabulary(pieces)
-    names = {"decoder_start_token": config.start_id, "eos_token": config.eos_id,
-             "bos_token": config.bos_id, "unk_token": config.unk_id}  # fmt: skip
-    for name, index in names.items():
-        setattr(spec.config, name, pieces[index])
-    spec.config.add_source_eos = True
-    spec.config.layer_norm_epsilon = config.norm_epsilon
-    spec.validate()
-    spec.optimize()
-    folder.mkdir()
-    spec.save(str(folder))
-
-
-def _positions(model: Transformer) -> Any:
-    return model.target_positions.rows(512, torch.device("cpu")).detach().numpy()
-
-
-def _layer(layer: Any, values: dict[str, Any], name: str) -> None:
-    own = layer.self_attention
-    _linear(own.linear[0], values[f"{name}.self_attention.qkv.weight"])
-    _linear(own.linear[1], values[f"{name}.self_attention.o.weight"])
-    _norm(own.layer_norm, values, f"{name}.add_norm_1.norm")
-    last = 2
-    if hasattr(layer, "attention"):
-        for i, part in enumerate(("q", "kv", "o")):
-            _linear(layer.attention.linear[i], values[f"{name}.cross_attention.{part}.weight"])
-        _norm(layer.attention.layer_norm, values, f"{name}.add_norm_2.norm")
-        last = 3
-    for i, part in enumerate(("w_1", "w_2")):
-        matrix, bias = (values[f"{name}.feed_forward.{part}.{kind}"] for kind in ("weight", "bias"))
-        _linear(getattr(layer.ffn, f"linear_{i}"), matrix, bias)
-    _norm(layer.ffn.layer_norm, values, f"{name}.add_norm_{last}.norm")
-
-
-def _linear(spec: Any, matrix: Any, bias: Any = None) -> None:
-    spec.weight = matrix
-    spec.bias = np.zeros(len(matrix), np.float32) if bias is None else bias
-
-
-def _norm(spec: Any, values: dict[str, Any], name: str) -> None:
-    spec.gamma, spec.beta = values[f"{name}.weight"], values[f"{name}.bias"]
 
 
 # Name on the command line -> name in the table, what must be installed, maker.

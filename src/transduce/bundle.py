@@ -150,6 +150,11 @@ def _read_description(folder: Path) -> dict[str, Any]:
             f"{folder}: is a model in the format {version}, which translate, evaluate and verify take; here "
             "name the model folder that it was made of"
         )
+    if version is None and isinstance(described.get("transduce"), dict):
+        raise BundleError(
+            f"{folder}: is a model for CTranslate2, which translate, evaluate, score and verify take; here "
+            "name the model folder that it was made of"
+        )
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
         raise BundleError(
             f"{folder / CONFIG}: format is {version!r}, expected a number from 1 to {FORMAT}; {_AGAIN}"
@@ -220,21 +225,22 @@ def _load_model(folder: Path, described: Mapping[str, Any], config: ModelConfig,
             f"{path}: is damaged, or of another save than {CONFIG} (other checksum); "
             f"a save was interrupted, or files were mixed: {_AGAIN}"
         )
-    model = _empty(config).to_empty(device=device)
+    model = model_without_weights(config).to_empty(device=device)
     with torch.no_grad():
         for name, tensor in model.state_dict().items():
             tensor.copy_(tensors[name])
     return model.eval()
 
 
-def _empty(config: ModelConfig) -> Transformer:
-    """The model without storage: nothing is drawn, so loading is fast and leaves the random state alone."""
+def model_without_weights(config: ModelConfig) -> Transformer:
+    """The model without storage: nothing is drawn, so this is fast and leaves the random state alone."""
     with torch.device("meta"):
         return Transformer(config)
 
 
 def _check_tensors(found: Mapping[str, tuple[int, ...]], config: ModelConfig, what: str) -> None:
-    expected = {name: tuple(tensor.shape) for name, tensor in _empty(config).state_dict().items()}
+    empty = model_without_weights(config)
+    expected = {name: tuple(tensor.shape) for name, tensor in empty.state_dict().items()}
     for name, shape in expected.items():
         if name not in found:
             raise BundleError(

@@ -25,7 +25,7 @@ Shortlist = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:N or mps.")]
 Precision = Annotated[str, typer.Option(help="auto, fp32, bf16 or int8.")]
-Engine = Annotated[str, typer.Option(help="What computes the steps: auto, torch, openvino or onnx.")]
+Engine = Annotated[str, typer.Option(help="What computes: auto, torch, openvino, onnx or ctranslate2.")]
 Threads = Annotated[int, typer.Option(help="CPU threads; 0: all usable cores.")]
 
 

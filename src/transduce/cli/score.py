@@ -51,7 +51,8 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     ensemble: Ensemble = None,
     ensemble_by: EnsembleBy = "mean",
     device: Device = "auto",
-    precision: Annotated[str, typer.Option(help="auto, fp32 or bf16.")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, fp32, bf16 or (by ctranslate2) int8.")] = "auto",
+    engine: Annotated[str, typer.Option(help="auto (PyTorch), torch or ctranslate2.")] = "auto",
     threads: Threads = 0,
 ) -> None:
     """Score given translations: log P, TAB, tokens, TAB, perplexity for each pair, in their order."""
@@ -61,6 +62,7 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     check_output(output_file, source, target)
     from transduce import machine
     from transduce.data.formats.text_pair import read_text_pair
+    from transduce.decoding.opening import scoring_engine
     from transduce.decoding.pairs import check_pairs
     from transduce.decoding.scoring import Total
     from transduce.decoding.translator import Translator
@@ -69,13 +71,12 @@ def score(  # noqa: PLR0913 - a command's parameters are its flags
     check_pairs([], first_line=1, **options)  # a wrong option is said before the model is loaded
     options |= {"to": to, "domain": domain}
     machine.tune_allocator()
-    # Known targets are scored at once by PyTorch; no other engine is needed.
     translator = Translator.load(
         models,
         device=device,
         precision=precision,
         threads=threads,
-        engine="torch",
+        engine=scoring_engine(models, engine),
         ensemble_by=ensemble_by,
     )
     pairs, first, sums = read_text_pair(source, target), 1, Total()

@@ -106,7 +106,7 @@ def pick_engine(
     UsageError with the remedy where the named one cannot be used, or the precision needs another.
     """
     if name not in ENGINES:
-        raise UsageError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}")
+        raise UsageError(f"unknown engine {name!r}: choose one of {', '.join(ENGINES)}, ctranslate2")
     exported = folder is not None and is_onnx_folder(folder)
     if name == "onnx" or (name == "auto" and exported and device == "cpu"):
         return _onnx_engine(folder if exported else None, device, precision)

@@ -86,6 +86,11 @@ class Searcher:
             raise UsageError("this model lies in no folder that could hold a shortlist; load it from one")
         return read_shortlist(self.bundles[0].path, self.tokenizer)
 
+    def check(self, options: TranslationOptions) -> None:
+        """Nothing; raises for options that cannot be fulfilled here, before anything is translated."""
+        if options.shortlist:
+            _ = self.shortlist
+
     @contextmanager
     def ready(self) -> Iterator[None]:
         """The models in evaluation mode meanwhile, and as they were afterwards: they may be in training."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from transduce import machine
-from transduce.bundle import Bundle, load_bundle
+from transduce.bundle import Bundle
 from transduce.decoding.alignment import Aligner
 from transduce.decoding.asked import Asked, Asker, Wishes
 from transduce.decoding.config import TranslationOptions
@@ -17,12 +17,11 @@ from transduce.decoding.glossary import Glossary
 from transduce.decoding.job import Job, Progress, aligner_of
 from transduce.decoding.languages import tags_asked
 from transduce.decoding.next_words import NextWord, check_next_words, next_words
-from transduce.decoding.onnx_folder import OnnxFolder, is_onnx_folder
+from transduce.decoding.opening import pick_arithmetic, pick_searcher, read_bundles
 from transduce.decoding.pairs import Limits, Target, check_pairs, read_pairs
 from transduce.decoding.protected import translate_protected
 from transduce.decoding.protection import find_items, kinds_of
 from transduce.decoding.scoring import PairScore, score_parts
-from transduce.decoding.searcher import Searcher
 from transduce.decoding.shortlist import Shortlist
 from transduce.decoding.sources import check_texts, read_sources
 from transduce.decoding.streaming import check_streamed, in_one_piece, warned
@@ -49,7 +48,7 @@ class Translator:
         ensemble_by: str = "mean",
     ) -> None:
         self.bundles = (bundle,) if isinstance(bundle, Bundle) else tuple(bundle)
-        self.searcher = Searcher(
+        self.searcher = pick_searcher(
             self.bundles, device=device, precision=precision, engine=engine, ensemble_by=ensemble_by
         )
         self.bundle, self.device, self.precision = self.bundles[0], device, precision
@@ -71,24 +70,15 @@ class Translator:
 
         ``device`` is auto, cpu, cuda, cuda:N or mps; ``precision`` is auto, fp32, bf16 or int8; ``threads``
         bounds the CPU threads of the whole process (0: torch's choice), which never exceed the usable cores.
-        ``engine`` is auto, torch, openvino or, for a folder that was exported to it, onnx (see
-        `transduce.decoding.engines`). Several models must have one
+        ``engine`` is auto, torch, openvino (see `transduce.decoding.engines`), onnx, for a folder that was
+        exported to it, or ctranslate2, which searches by its own rules; auto is what a folder was exported
+        for. Several models must have one
         vocabulary; ``ensemble_by`` averages their probabilities (mean) or the logarithms of these (log).
         """
-        device = machine.pick_device(device)
         folders = [folder] if isinstance(folder, str | Path) else list(folder)
-        exported = {one: OnnxFolder.read(one) for one in folders if is_onnx_folder(one)}
-        if exported and precision == "auto" and device == "cpu" and engine in ("auto", "onnx"):
-            precision = next(iter(exported.values())).engine_precision
-        precision = machine.pick_precision(precision, device)
         machine.set_threads(threads)
-        return cls(
-            [exported[one].bundle() if one in exported else load_bundle(one, device) for one in folders],
-            device=device,
-            precision=precision,
-            engine=engine,
-            ensemble_by=ensemble_by,
-        )
+        chosen = pick_arithmetic(folders, device=device, precision=precision, engine=engine)
+        return cls(read_bundles(folders, chosen), ensemble_by=ensemble_by, **asdict(chosen))
 
     @property
     def shortlist(self) -> Shortlist:
@@ -262,10 +252,9 @@ class Translator:
         return aligner_of(self.searcher, layer)
 
     def _checked(self, options: dict[str, Any]) -> TranslationOptions:
-        """The options; what is wrong with them or the shortlist is said before anything is translated."""
+        """The options; what is wrong with them is said before anything is translated."""
         chosen = TranslationOptions.from_mapping(options)
-        if chosen.shortlist:
-            _ = self.shortlist
+        self.searcher.check(chosen)
         return chosen
 
     @property

@@ -16,6 +16,7 @@ from transduce.interchange.format import Format, Opened, Reader
 
 # Name -> module and class of the `Format`, and the packages that it cannot do without.
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "ctranslate2": ("transduce.interchange.ctranslate2_format:CTranslate2", ("ctranslate2",)),
     "safetensors": ("transduce.interchange.native:Safetensors", ()),
     "onnx": ("transduce.interchange.onnx_format:Onnx", ("onnx", "onnxruntime")),
     "huggingface": ("transduce.interchange.huggingface:HuggingFace", ("transformers",)),

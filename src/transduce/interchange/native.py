@@ -58,7 +58,7 @@ class Safetensors:
             described = json.loads((path / CONFIG).read_bytes())
         except ValueError:
             return False
-        return isinstance(described, dict) and "transduce" in described
+        return isinstance(described, dict) and isinstance(described.get("format"), int)
 
     def write(self, bundle: Bundle, path: Path, precision: str) -> list[str]:
         """Nothing that could not be expressed."""

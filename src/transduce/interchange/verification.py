@@ -14,20 +14,21 @@ from pathlib import Path
 
 import torch
 
+from transduce.bundle import CONFIG, TOKENIZER, TRAINING, WEIGHTS
 from transduce.counts import counted
 from transduce.data.formats.two_files import read_side
 from transduce.decoding.pairs import Ids
 from transduce.errors import DataError, UsageError
 from transduce.interchange.format import Opened
-from transduce.interchange.formats import open_model
+from transduce.interchange.formats import open_model, recognise
 
 LENGTHS = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 35, 40, 45, 50, 55, 60, 68, 76, 83, 90)
 SEED = 7
 # The most that log P of a token may differ by, and its mean over all tokens, by what weights are stored in.
 BOUNDS = {
     "float32": (1e-3, 1e-3),
-    "float16": (0.25, 0.02),
-    "bfloat16": (1.0, 0.1),
+    "float16": (0.1, 0.01),
+    "bfloat16": (0.5, 0.05),
     "int8": (3.0, 0.3),
 }
 # The most that a stored value may differ by, as a part of the greatest one in its tensor.
@@ -173,9 +174,12 @@ def first_difference(one: Opened, other: Opened) -> str | None:
 
 
 def size(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder."""
-    files = [path] if path.is_file() else [file for file in path.rglob("*") if file.is_file()]
-    return sum(file.stat().st_size for file in files)
+    """The bytes of a file, or of all files in a folder; of a folder of ours, of those that are the model."""
+    if path.is_file():
+        return path.stat().st_size
+    ours = recognise(path) == "safetensors"
+    files = [path / name for name in (WEIGHTS, CONFIG, TOKENIZER, TRAINING)] if ours else path.rglob("*")
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _check_vocabularies(one: Opened, other: Opened, paths: tuple[Path, Path]) -> None:
