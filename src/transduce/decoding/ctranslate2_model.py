@@ -78,8 +78,9 @@ def write_model(bundle: Bundle, folder: Path, *, precision: str, forbidden: Sequ
         table = bundle.model.target_positions.rows(length, torch.device("cpu"))
         for side in (spec.encoder, spec.decoder):
             side.position_encodings.encodings = table.numpy().copy()
-    spec.decoder.projection.bias = np.zeros(config.vocabulary, np.float32)
-    spec.decoder.projection.bias[list(forbidden)] = FORBIDDEN
+    bias = values.get("embeddings.output_bias", np.zeros(config.vocabulary, np.float32)).copy()
+    bias[list(forbidden)] = FORBIDDEN
+    spec.decoder.projection.bias = bias
     pieces = [bundle.tokenizer.piece(i) for i in range(config.vocabulary)]
     spec.register_source_vocabulary(pieces)
     spec.register_target_vocabulary(pieces)
@@ -141,9 +142,11 @@ def _norm_names(ours: str, theirs: str) -> Iterator[tuple[str, str]]:
 def _specification(config: ModelConfig) -> Any:
     from ctranslate2.specs import common_spec, transformer_spec
 
+    kinds = common_spec.Activation
+    activations = {"relu": kinds.RELU, "swish": kinds.SWISH, "gelu": kinds.GELU}
     shared: dict[str, Any] = {
         "pre_norm": config.norm == "pre",
-        "activation": common_spec.Activation.RELU,
+        "activation": activations[config.activation],
     }
     if config.heads * config.d_k != config.d_model:
         shared["head_dim"] = config.d_k
@@ -153,6 +156,8 @@ def _specification(config: ModelConfig) -> Any:
         transformer_spec.TransformerEncoderSpec(config.encoder_layers, config.heads, **shared),
         transformer_spec.TransformerDecoderSpec(config.decoder_layers, config.heads, **shared),
     )
+    for side in (spec.encoder, spec.decoder):
+        side.scale_embeddings = config.scale_embeddings
     spec.decoder.start_from_zero_embedding = config.decoder_start == "zero"
     return spec
 

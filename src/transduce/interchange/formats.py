@@ -17,6 +17,7 @@ from transduce.interchange.format import Format, Opened, Reader
 # Name -> module and class of the `Format`, and the packages that it cannot do without.
 FORMATS: dict[str, tuple[str, tuple[str, ...]]] = {
     "ctranslate2": ("transduce.interchange.ctranslate2_format:CTranslate2", ("ctranslate2",)),
+    "argos": ("transduce.interchange.argos_format:Argos", ("ctranslate2",)),
     "safetensors": ("transduce.interchange.native:Safetensors", ()),
     "onnx": ("transduce.interchange.onnx_format:Onnx", ("onnx", "onnxruntime")),
     "huggingface": ("transduce.interchange.huggingface:HuggingFace", ("transformers",)),
