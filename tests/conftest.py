@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 from collections.abc import Callable
@@ -9,8 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import checked_calls
+import served
+
 if TYPE_CHECKING:
     from transduce.model.transformer import Transformer
+
+checked_calls.install()  # before anything of transduce is loaded
 
 SMALL: dict[str, Any] = {
     "vocabulary": 23,
@@ -20,6 +26,17 @@ SMALL: dict[str, Any] = {
     "encoder_layers": 2,
     "decoder_layers": 2,
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What takes longest begins first, so that no process is left with it when the others have ended."""
+    items.sort(key=lambda item: item.path.name not in ("test_docs.py", "test_on_ray.py"))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shared_by_all_workers(tmp_path_factory: pytest.TempPathFactory) -> None:
+    base = tmp_path_factory.getbasetemp()
+    served.FOLDER[:] = [base.parent if "PYTEST_XDIST_WORKER" in os.environ else base]
 
 
 @pytest.fixture(autouse=True)

@@ -1,9 +1,9 @@
 """Every command and code block of the README and docs/ runs, in order, in one folder per document.
 
-Only how long things take is changed: runs are cut to about a second of a small model, and the generated test
-sets to a few lines; and torch is loaded once for all commands. A block that ends with ``transduce serve``
-leaves that server running for the blocks after it, at a free port. ``./run demo`` and ``./run test`` are what
-the continuous integration itself calls.
+Only how long things take is changed: runs are cut to a few updates of a small model, generated corpora to
+1,500 pairs and their test sets to a few lines; and torch is loaded once for all commands. A block that ends
+with ``transduce serve`` leaves that server running for the blocks after it, at a free port. ``./run demo``
+and ``./run test`` are what the continuous integration itself calls.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 import tomllib
 from collections.abc import Iterator
@@ -24,29 +23,43 @@ from pathlib import Path
 
 import pytest
 
+import command_server
+import served
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-SERVER = Path(__file__).with_name("command_server.py")
+PROGRAM = command_server.__file__
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 CHECKED_ELSEWHERE = ("./run ", ".ci/run", "git ", "torchrun ", "transduce corpus get ")
 
 WRAPPER = """#!/usr/bin/env bash
 # The real command; training and test sets are made small.
 case "$1 $2" in
-  "train "*) set -- "$@" --set training.max_minutes=0.02 --set training.threads=1 --set model.d_model=32 \\
-      --set model.d_ff=64 --set training.average=2 --set training.valid_lines=10 ;;
+  "train "*)
+    set -- "$@" --set training.max_steps=$([[ " $* " == *" --resume "* ]] && echo 6 || echo 4) \\
+      --set training.save_every=2 --set training.valid_every=4 --set training.threads=1 \\
+      --set training.average=2 --set training.valid_lines=4 --set model.d_model=32 --set model.d_ff=64
+    # The shape is that of the model that it goes on from.
+    [[ " $* " == *" --from "* ]] || set -- "$@" --set model.encoder_layers=1 --set model.decoder_layers=2 ;;
   # A model that has hardly learned anything does not know where to end.
   "backtranslate "*|"distill "*) set -- "$@" --unfinished keep ;;
-  "corpus generate") set -- "$@" --valid 20 --test 12 ;;
+  "corpus generate") set -- "$@" --valid 12 --test 6
+    [[ "$*" != *" --pairs "[0-9][0-9][0-9][0-9]* ]] || set -- "$@" --pairs 1500 ;;
   "paper table1") set -- "$@" --lengths 16,32 --widths 16,32 --d 32 --n 32 --seconds 0 ;;
   "paper table3") set -- "$@" --rows base,D3 --seeds 1 --steps 3 --width-by 32 --depth-by 6 ;;
   "paper norms") set -- "$@" --at 0,2 --d-model 32 --layers 1 ;;
-  "paper table4") set -- "$@" --preset tiny --set training.max_steps=3 --set model.d_model=32 \\
-      --set model.d_ff=64 ;;
+  "paper table4") head -n 2 trees.mrg > two.mrg  # each is parsed to a length of more than 300 tokens
+    set -- "$@" --preset tiny --set training.max_steps=3 --set training.valid_every=3 --test two.mrg \\
+      --set model.d_model=32 --set model.d_ff=64 --set model.encoder_layers=1 --set model.decoder_layers=1 ;;
   "paper baselines") set -- "$@" --steps 3 --minutes 0 --d-model 32 --layers 1 ;;
 esac
 [ "$1" != serve ] || set -- "$@" --port "$SERVING_PORT"
-exec "{python}" -S "{server}" call "{socket}" "$@"
+exec "{python}" -S "{program}" call "{server}" "$@"
+"""
+# `python -c CODE` is done by the server as well; so are the workers that a command starts.
+PYTHON = """#!/usr/bin/env bash
+[[ "$1" != -c ]] || exec "{python}" -S "{program}" run "{server}" "${@:2}"
+exec "{python}" "$@"
 """
 
 
@@ -54,48 +67,34 @@ def _blocks(path: Path) -> list[tuple[str, str]]:
     return BLOCK.findall(path.read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Path]:
-    """The socket at which a process with torch loaded runs transduce commands, with warnings as errors."""
+@pytest.fixture
+def server() -> Path:
+    """Where a process with torch loaded runs transduce commands, with warnings as errors."""
     if not hasattr(os, "fork"):
         pytest.skip("the commands are run by forks of one process")
-    with tempfile.TemporaryDirectory() as folder:  # a socket's name must be short
-        path = Path(folder) / "socket"
-        command = [sys.executable, "-W", "error", str(SERVER), "serve", str(path)]
-        with subprocess.Popen(command, env={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
-            try:
-                while not path.exists():
-                    assert process.poll() is None, "the process that runs the commands has ended"
-                    time.sleep(0.05)
-                yield path
-            finally:
-                process.kill()
+    return Path(served.server())
 
 
 @pytest.fixture
 def shell(tmp_path: Path, server: Path) -> dict[str, str]:
     binaries = tmp_path / "bin"
     binaries.mkdir()
-    wrapper = binaries / "transduce"
-    text = WRAPPER
-    for name, value in (("python", sys.executable), ("server", SERVER), ("socket", server)):
-        text = text.replace(f"{{{name}}}", str(value))
-    wrapper.write_text(text, encoding="utf-8")
-    wrapper.chmod(0o755)
-    python = binaries / "python"
-    python.write_text(f'#!/usr/bin/env bash\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
-    python.chmod(0o755)
+    for name, text in (("transduce", WRAPPER), ("python", PYTHON)):
+        for key, value in (("python", sys.executable), ("program", PROGRAM), ("server", server)):
+            text = text.replace(f"{{{key}}}", str(value))
+        (binaries / name).write_text(text, encoding="utf-8")
+        (binaries / name).chmod(0o755)
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    path = f"{binaries}:{os.environ['PATH']}"
-    return {**os.environ, "PATH": path, "OMP_NUM_THREADS": "1", "SERVING_PORT": port}
+    more = {"COMMAND_SERVER_PYTHON": str(binaries / "python"), "OMP_NUM_THREADS": "1", "SERVING_PORT": port}
+    return {**os.environ, **more, "PATH": f"{binaries}:{os.environ['PATH']}"}
 
 
 def _shortened_python(code: str) -> str:
     return re.sub(
         r'"training\.max_minutes": [\d.]+',
-        '"training.max_minutes": 0.02, "model.d_model": 32, "training.valid_lines": 10',
+        '"training.max_steps": 4, "training.valid_every": 4, "model.d_model": 32, "training.valid_lines": 4',
         code,
     )
 
@@ -107,7 +106,7 @@ def _run(language: str, code: str, folder: Path, environment: dict[str, str], se
         lines = [line for line in code.split("\n") if not line.startswith(left_out)]
         command = ["bash", "-euo", "pipefail", "-c", "\n".join(lines)]
     else:
-        command = [sys.executable, "-S", str(SERVER), "run", str(server), _shortened_python(code)]
+        command = [sys.executable, "-S", PROGRAM, "run", str(server), _shortened_python(code)]
     done = subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
     )

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from served import transduce
 from transduce.cli.main import main
 from transduce.decoding.translator import Translator
 
@@ -32,14 +31,8 @@ def files(tmp_path: Path) -> list[str]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_saves_and_leaves(tmp_path: Path, files: list[str], number: signal.Signals) -> None:
     output = tmp_path / "run"
-    command = [sys.executable, "-m", "transduce", "train", *files, *SMALL, "--output", str(output)]
-    with subprocess.Popen(
-        [*command, "--set", "training.max_steps=100000"],
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    ) as process:
-        assert process.stderr is not None
+    command = ["train", *files, *SMALL, "--output", str(output), "--set", "training.max_steps=100000"]
+    with transduce(*command, environment={**os.environ, "OMP_NUM_THREADS": "1"}) as process:
         for line in process.stderr:
             if line.startswith("step 4 "):
                 break

@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from served import Served
 
 Call = dict[str, Any]
 
@@ -27,8 +29,10 @@ def environment(**more: str) -> dict[str, str]:
 
 
 @contextmanager
-def fleet(folder: Path, calls: Sequence[Call], workers: int) -> Iterator[list[subprocess.Popen[str]]]:
+def fleet(folder: Path, calls: Sequence[Call], workers: int) -> Iterator[list[Served]]:
     """The running processes, without torchrun; those left are killed at the end."""
+    from served import script
+
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -36,30 +40,22 @@ def fleet(folder: Path, calls: Sequence[Call], workers: int) -> Iterator[list[su
     file.write_text(json.dumps(calls), encoding="utf-8")
     processes = []
     for rank in range(workers):
-        where = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers}
-        variables = {name: str(value) for name, value in where.items()}
-        processes.append(
-            subprocess.Popen(
-                [sys.executable, __file__, str(file)],
-                env=environment(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), **variables),
-                stderr=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                text=True,
-            )
-        )
+        ranks = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": workers, "LOCAL_WORLD_SIZE": workers}
+        variables = {name: str(value) for name, value in ranks.items()}
+        where = environment(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), **variables)
+        processes.append(script(__file__, str(file), environment=where))
     try:
         yield processes
     finally:
         for process in processes:
-            process.kill()
-            process.communicate()
+            process.__exit__()
 
 
-def ended(processes: Sequence[subprocess.Popen[str]], limit: float = 120) -> list[tuple[int, str]]:
+def ended(processes: Sequence[Served], limit: float = 120) -> list[tuple[int, str]]:
     """Exit code and stderr of each process; TimeoutExpired where one still runs after ``limit`` seconds."""
     deadline = time.monotonic() + limit
     outputs = [process.communicate(timeout=max(0.1, deadline - time.monotonic()))[1] for process in processes]
-    return [(process.returncode, output) for process, output in zip(processes, outputs, strict=True)]
+    return [(process.wait(0), output) for process, output in zip(processes, outputs, strict=True)]
 
 
 def run_fleet(folder: Path, calls: Sequence[Call], workers: int) -> None:
