@@ -177,7 +177,7 @@ def test_sigterm_leaves_no_temporary_file(tmp_path):
 @pytest.mark.parametrize(("closed", "code"), [("<&-", 1), (">&-", 2), ("2>&-", 1)])
 def test_closed_standard_streams(closed, code, tmp_path):
     command = f"{sys.executable} -m transduce translate {tmp_path} {closed}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=300)
     assert done.returncode == code
     assert "Traceback" not in done.stderr
     assert "internal error" not in done.stderr

@@ -7,6 +7,7 @@ load torch.
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import signal
 import sys
@@ -178,6 +179,12 @@ def build_app() -> typer.Typer:
     return app
 
 
+@functools.cache
+def _command() -> Any:
+    """The command line as it is parsed; put together once, which takes a tenth of a second."""
+    return get_command(build_app())
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The exit code of the command line ``arguments`` (default: the process's own).
 
@@ -238,12 +245,12 @@ def _terminate_as_interrupt() -> Any:
 def _run(arguments: list[str]) -> int:
     """The exit code; raises whatever the command raises."""
     if asked():
-        return answer(get_command(build_app()), asked())
+        return answer(_command(), asked())
     if not arguments:
         with contextlib.redirect_stdout(sys.stderr):
             _run(["--help"])
         return 2
-    command = get_command(build_app())
+    command = _command()
     try:
         with command.make_context("transduce", arguments) as context:
             command.invoke(context)
