@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sys
@@ -31,6 +32,11 @@ SMALL: dict[str, Any] = {
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What takes longest begins first, so that no process is left with it when the others have ended."""
     items.sort(key=lambda item: item.path.name not in ("test_docs.py", "test_on_ray.py"))
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: no collection of garbage need look through it again."""
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")
