@@ -51,7 +51,7 @@ def fleet(folder: Path, calls: Sequence[Call], workers: int) -> Iterator[list[Se
             process.__exit__()
 
 
-def ended(processes: Sequence[Served], limit: float = 120) -> list[tuple[int, str]]:
+def ended(processes: Sequence[Served], limit: float = 600) -> list[tuple[int, str]]:
     """Exit code and stderr of each process; TimeoutExpired where one still runs after ``limit`` seconds."""
     deadline = time.monotonic() + limit
     outputs = [process.communicate(timeout=max(0.1, deadline - time.monotonic()))[1] for process in processes]
