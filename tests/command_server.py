@@ -52,6 +52,7 @@ def serve(folder: str) -> None:
         os.dup2(nothing, number)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody asks how the forks ended
     _listen(listener, hold)
+    os._exit(0)  # threads of libraries, which the fork does not have, would be waited for
 
 
 def _listen(listener: socket.socket, hold: socket.socket) -> None:
