@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,8 @@ class OpenedHuggingFace:
     """A folder, loaded by transformers and computed in float32."""
 
     def __init__(self, path: Path, folder: Folder | None = None) -> None:
-        import transformers
-
+        # It has types for some of its functions only.
+        transformers: Any = importlib.import_module("transformers")
         transformers.utils.logging.disable_progress_bar()
         self._path, self._folder = path, folder or read_folder(path)
         vocabulary = self._folder.vocabulary

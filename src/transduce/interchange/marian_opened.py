@@ -79,8 +79,8 @@ def _converted(tensors: dict[str, Any], folder: Folder) -> Any:
     table = t2t_sinusoids(_POSITIONS, folder.config.d_model).float().numpy()
     with tempfile.TemporaryDirectory() as name:
         base = Path(name)
-        text = np.frombuffer(settings_text(tensors[SETTINGS]) + b"\0", np.int8)
-        own = {**tensors, SETTINGS: text, "decoder_ff_logit_out_b": bias, "Wpos": table}
+        said = np.frombuffer(settings_text(tensors[SETTINGS]) + b"\0", np.int8)
+        own = {**tensors, SETTINGS: said, "decoder_ff_logit_out_b": bias, "Wpos": table}
         np.savez(base / "model.npz", **own)
         files = []
         for side, rows in (("source", vocabulary.source), ("target", vocabulary.target)):
