@@ -100,6 +100,14 @@ def test_a_long_neighbour_does_not_lengthen_an_output() -> None:
     assert [one.text for one in found] == alone
 
 
+def test_a_target_that_is_cut_off_has_no_end(ours: Translator, theirs: Translator) -> None:
+    pair = LINES[0], " ".join(sentences(60, seed=8))
+    known, found = (t.score([pair], long_lines="truncate")[0] for t in (ours, theirs))
+    assert known.tokens == found.tokens
+    assert found.tokens[-1] != theirs.searcher.config.eos_id
+    assert found.token_log_probabilities == pytest.approx(known.token_log_probabilities, abs=1e-4)
+
+
 def test_lengths_and_repetition_are_kept(theirs: Translator) -> None:
     found = theirs.translate_detailed(LINES[:3], stop="full", min_length=9)
     assert all(one.alternatives[0].length >= 10 for one in found)
