@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.errors import BundleError
 from transduce.files import write_bytes
 from transduce.interchange.huggingface_config import NORM_EPSILON, check_expressible, written
@@ -146,7 +147,7 @@ def _remarks(bundle: Bundle) -> list[str]:
     config = bundle.model.config
     remarks = [
         f"transformers divides log P by a power of the length, not by ((5 + length) / 6)^{ALPHA}: "
-        f"length_penalty {POWER:g} is the nearest, their slopes at {_USUAL_LENGTH} tokens are equal"
+        f"length_penalty {POWER:g} is the nearest, slopes at {counted(_USUAL_LENGTH, 'token')} are equal"
     ]
     if config.norm == "pre":
         remarks.append("pre norm is Pegasus in transformers, not Marian; its tokenizer is MarianTokenizer")

@@ -14,6 +14,7 @@ import yaml
 from torch import Tensor
 
 from transduce.bundle import Bundle
+from transduce.counts import counted
 from transduce.data.imported_tokenizer import processor_of
 from transduce.data.tokenizer import BOS_ID, PAD_ID, UNK_ID
 from transduce.errors import BundleError
@@ -90,7 +91,10 @@ def decoder_of(path: Path) -> dict[str, Any]:
     except (OSError, yaml.YAMLError, KeyError, TypeError) as error:
         raise BundleError(f"{file}: names no models and vocabs ({error})") from None
     if len(models) != 1 or len(vocabs) != 2:
-        raise BundleError(f"{file}: names {len(models)} models and {len(vocabs)} vocabs, expected 1 and 2")
+        raise BundleError(
+            f"{file}: names {counted(len(models), 'model')} and {counted(len(vocabs), 'vocab')}; "
+            "expected 1 and 2"
+        )
     search = {"beam": said.get("beam-size", 12), "normalize": said.get("normalize", 0)}
     return {"models": models, "vocabs": vocabs, **search}
 

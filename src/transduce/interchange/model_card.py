@@ -7,6 +7,7 @@ from typing import Any
 
 from transduce import __version__
 from transduce.bundle import Bundle
+from transduce.counts import counted
 
 _SCORES = (("bleu", "BLEU"), ("chrf", "chrF"), ("loss", "loss"))
 
@@ -38,7 +39,9 @@ def _scores(scores: Any) -> str:
     if not isinstance(scores, dict) or "bleu" not in scores:
         return "## Scores\n\nNone are known.\n"
     found = [f"{name} {scores[key]:.2f}" for key, name in _SCORES if isinstance(scores.get(key), float)]
-    how = f"{scores.get('set', '?')} set of {scores.get('lines', '?')} pairs, beam {scores.get('beam', '?')}"
+    lines = scores.get("lines")
+    size = counted(lines, "pair") if isinstance(lines, int) else "? pairs"
+    how = f"{scores.get('set', '?')} set of {size}, beam {scores.get('beam', '?')}"
     how = f"{how}, alpha {scores.get('alpha', '?')}, {scores.get('signature', '?')}"
     return f"## Scores\n\n{', '.join(found)}: {how}\n"
 
