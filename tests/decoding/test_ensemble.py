@@ -24,7 +24,7 @@ from transduce.errors import UsageError
 class Table:
     """An engine that looks up the last token."""
 
-    workers = 1
+    name, workers = "table", 1
 
     def __init__(self, rows: list[list[float]]) -> None:
         self.table = torch.log(torch.tensor(rows, dtype=torch.float64))
@@ -87,7 +87,7 @@ def test_the_search_finds_the_best_output_of_the_joint_table() -> None:
 class ByPrefix:
     """An engine whose scores depend on all tokens so far, and on the sentence."""
 
-    workers = 1
+    name, workers = "table", 1
 
     def __init__(self, seed: int) -> None:
         self.seed = seed

@@ -62,7 +62,6 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
         "bulk model --input texts --output translated --ray local",
     ),
     "serve": ("Serve models over HTTP: LibreTranslate's API and more.", serve, "serve model"),
-    "keys": ("Make keys for clients of a server.", keys_app, "keys add anna --file keys.json"),
     "evaluate": (
         "Score a translator, or a file of translations.",
         evaluate,
@@ -135,6 +134,7 @@ _COMMANDS: dict[str, tuple[str, Callable[..., None] | typer.Typer, str]] = {
     "tree": ("Show how a search came to its output.", tree, 'tree model --source "A dog runs."'),
     "completion": ("Make a shell complete commands and flags.", completion, "completion bash"),
     "doctor": ("Say what this machine offers and what is missing.", doctor, "doctor"),
+    "keys": ("Make keys for clients of a server.", keys_app, "keys add anna --file keys.json"),
     "paper": ("Make the paper's tables again.", paper, "paper table1"),
     "corpus": (
         "Look at parallel text, convert, split, get or generate it.",
