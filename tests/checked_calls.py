@@ -1,9 +1,9 @@
 """Types and shapes of every call in transduce are checked while tests run, at a part of the usual price.
 
 `--jaxtyping-packages` (pyproject.toml) puts jaxtyping's decorator on every function when a module is loaded.
-That decorator reads all annotations at once, and at each call binds the arguments, checks them, calls, and
+That decorator makes three functions of each at once, and at each call binds the arguments, checks them, calls, and
 checks them once more with the result. `install` puts another in its place, which checks the same annotations
-of the same calls: it reads a function's annotations when it is first called, checks arguments and result once
+of the same calls: it makes a function's checks when that is first called, checks arguments and result once
 each, and remembers sizes (the names in a shape) only for functions that have shapes. Whether a tensor has a
 shape is decided in a few lines for those that fit; what seems not to fit, jaxtyping itself judges.
 """
@@ -51,6 +51,8 @@ def jaxtyped(fn: Any = None, *, typechecker: Any = None) -> Any:
 
 
 def _checked(fn: types.FunctionType) -> Callable[..., Any]:
+    # Now, as jaxtyping does it: later a test may have put something else in the place of a name.
+    hints = {name: _resolved(hint, fn) for name, hint in fn.__annotations__.items()}
     call: Callable[..., Any] | None = None
 
     @functools.wraps(fn)
@@ -60,15 +62,14 @@ def _checked(fn: types.FunctionType) -> Callable[..., Any]:
         if jaxtyping.config.jaxtyping_disable:
             return fn(*args, **kwargs)
         if call is None:
-            call = _with_types(fn)
+            call = _with_types(fn, hints)
         return call(*args, **kwargs)
 
     return wrapper
 
 
-def _with_types(fn: types.FunctionType) -> Callable[..., Any]:
-    """A copy of ``fn`` that refuses arguments and results of other types than it names."""
-    hints = {name: _resolved(hint, fn) for name, hint in fn.__annotations__.items()}
+def _with_types(fn: types.FunctionType, hints: dict[str, Any]) -> Callable[..., Any]:
+    """A copy of ``fn`` that refuses arguments and results of other types than ``hints`` says."""
     copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
     copy.__kwdefaults__, copy.__qualname__, copy.__module__ = (
         fn.__kwdefaults__,

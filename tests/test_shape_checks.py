@@ -130,3 +130,21 @@ def test_a_call_that_was_refused_leaves_no_sizes_behind() -> None:
         with pytest.raises(jaxtyping.TypeCheckError, match="other"):
             checked(ones(2, 3), ones(4, 3))
         assert checked(ones(5, 4), ones(4, 3)).shape == (5, 3)
+
+
+class Given:
+    pass
+
+
+def taken(one: Given, other: Later) -> Given:  # type: ignore[name-defined]  # noqa: F821
+    return one
+
+
+def test_types_are_those_of_the_moment_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test may replace a class before the first call; a name that came later was not there to be checked."""
+    checked, given = checked_calls.jaxtyped(taken, typechecker=beartype), Given()
+    monkeypatch.setitem(globals(), "Given", int)
+    monkeypatch.setitem(globals(), "Later", int)
+    assert checked(given, "no number") is given
+    with pytest.raises(REFUSED, match="one"):
+        checked(3, 3)
