@@ -36,7 +36,7 @@ class UpperCase(Translator):
 
 @pytest.fixture
 def shouting(monkeypatch):
-    monkeypatch.setattr(module, "Translator", UpperCase)
+    monkeypatch.setattr(module.Translator, "load", UpperCase.load)
     UpperCase.calls = []
     return UpperCase.calls
 
@@ -66,7 +66,7 @@ def test_the_recipe_is_one_line_that_can_be_repeated(shouting, files):
     command, *facts = recipe.split(" | ")
     arguments = ["my model", "--source", "in.en", "--reference", "ref.de", "--beam", "2", "--alpha", "1"]
     assert shlex.split(command) == ["transduce", "evaluate", *arguments]
-    assert facts[:3] == ["1200 updates", "average of 2 checkpoints", "cpu fp32 torch"]
+    assert facts[:3] == ["1,200 updates", "average of 2 checkpoints", "cpu fp32 torch"]
     assert f"Transduce {transduce.__version__}" in facts
     assert any(fact.startswith("sacreBLEU nrefs:1|case:mixed") for fact in facts)
     assert " --alpha 0.6 --shortlist | " in evaluate("m", "in.en", "ref.de", shortlist=True).recipe

@@ -59,7 +59,7 @@ def test_no_room_in_the_middle_of_a_run(tmp_path: Path, monkeypatch: pytest.Monk
             name = (
                 "transduce.training.finish.save_bundle"
                 if what == "model"
-                else "transduce.training.composition.write_json"
+                else "transduce.training.folder.write_json"
             )
 
             def full(*_: Any, **__: Any) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
-import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,7 +127,9 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
             return {name: tensor for name, tensor in loaded.items() if isinstance(tensor, Tensor)}
     except (OSError, safetensors.SafetensorError, RuntimeError, EOFError) as error:
         raise BundleError(f"{path}: the weights cannot be read: {str(error).splitlines()[0]}") from None
-    except pickle.UnpicklingError:
+    except Exception as error:
+        if type(error).__name__ != "UnpicklingError":  # what torch raises for more than tensors
+            raise
         raise BundleError(
             f"{older}: holds more than tensors, which could run code; save it as model.safetensors"
         ) from None

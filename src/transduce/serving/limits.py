@@ -68,7 +68,7 @@ class Rates:
 
     def _bucket(self, name: tuple[str, str], limit: int) -> _Bucket:
         now = self._clock()
-        bucket = self._buckets.setdefault(name, _Bucket(limit, now))
+        bucket = self._buckets.setdefault(name, _Bucket(float(limit), now))
         self._buckets.move_to_end(name)
         bucket.left = min(limit, bucket.left + (now - bucket.at) * limit / 60)
         bucket.at = now

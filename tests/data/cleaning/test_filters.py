@@ -222,7 +222,7 @@ def test_the_first_filter_that_objects_is_named_and_the_pair_kept_as_read() -> N
     pair = Pair("a\rb", "\ufffd" * 3000, "f", 7)
     (verdict,) = Filters(CleaningConfig())([pair]).verdicts.values()
     assert (verdict.filter, verdict.pair, verdict.repairs) == ("length", pair, ("controls",))
-    assert verdict.reason == "3000 characters in target, at most 2000"
+    assert verdict.reason == "3,000 characters in target, at most 2000"
     assert verdict.mended.source == "a b"
 
 
