@@ -141,7 +141,7 @@ def taken(one: Given, other: Later) -> Given:  # type: ignore[name-defined]  # n
 
 
 def test_types_are_those_of_the_moment_of_loading(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A test may replace a class before the first call; a name that came later was not there to be checked."""
+    """A test may replace a class before the first call; a name that came later was not there to be seen."""
     checked, given = checked_calls.jaxtyped(taken, typechecker=beartype), Given()
     monkeypatch.setitem(globals(), "Given", int)
     monkeypatch.setitem(globals(), "Later", int)
