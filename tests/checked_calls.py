@@ -1,11 +1,11 @@
 """Types and shapes of every call in transduce are checked while tests run, at a part of the usual price.
 
 `--jaxtyping-packages` (pyproject.toml) puts jaxtyping's decorator on every function when a module is loaded.
-That decorator makes three functions of each at once, and at each call binds the arguments, checks them, calls,
-and checks them once more with the result. `install` puts another in its place, which checks the same annotations
-of the same calls: it makes a function's checks when that is first called, checks arguments and result once
-each, and remembers sizes (the names in a shape) only for functions that have shapes. Whether a tensor has a
-shape is decided in a few lines for those that fit; what seems not to fit, jaxtyping itself judges.
+That decorator makes three functions of each at once, and at each call binds the arguments, checks them,
+calls, and checks them once more with the result. `install` puts another in its place, which checks the same
+annotations of the same calls: it makes a function's checks when that is first called, checks arguments and
+result once each, and remembers sizes (the names in a shape) only for functions that have shapes. Whether a
+tensor has a shape is decided in a few lines for those that fit; what seems not to fit, jaxtyping judges.
 """
 
 from __future__ import annotations
