@@ -168,7 +168,10 @@ def ask(folder: str, what: str, arguments: list[str]) -> int:
         connect(folder, what, arguments, (0, 1, 2), dict(os.environ)) as server,
         server.makefile("r") as answers,
     ):
-        _, code = answers.readline(), int(answers.readline() or 1)
+        worker = int(answers.readline() or 0)
+        if worker:  # whoever ends us waits until that has ended
+            signal.signal(signal.SIGTERM, lambda *_: os.kill(worker, signal.SIGTERM))
+        code = int(answers.readline() or 1)
     return 128 - code if code < 0 else code
 
 
